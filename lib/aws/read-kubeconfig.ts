@@ -4,15 +4,8 @@ import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
 import { LONGEST_TOKEN } from '../util/bounds.ts';
 import { defined, setLatest } from '../util/values.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
-import { type AwsAccount, type CallLimits, isDenied, nameOfError } from './sdk.ts';
-import {
-  type Credentials,
-  isMissing,
-  openStore,
-  type StoreClient,
-  type StoreClientOptions,
-  storeClientOptions,
-} from './store-client.ts';
+import { type AwsAccount, type CallLimits, clientOptions, isDenied, nameOfError } from './sdk.ts';
+import { type Credentials, isMissing, openStore, type StoreClient } from './store-client.ts';
 import {
   type KubeconfigSources,
   placeOf,
@@ -34,7 +27,7 @@ const DEFAULT_STS_REGION = 'us-east-1';
  * but not kubeconfigs. The AWS SDK chooses region, credentials and endpoint unless they are set.
  */
 export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): ReadKubeconfig {
-  const shared = storeClientOptions(options);
+  const shared = clientOptions(options);
   const roles = new Map<string, Credentials>();
   const clients = new Map<string, StoreClient>();
   return async (stored, signal) => {
@@ -103,7 +96,7 @@ function assumeFailure(stored: StoredKubeconfig, region: string, error: unknown)
   return callFailure({ call, service: 'sts', region, ifDenied }, error);
 }
 
-function roleCredentials(roleArn: string, shared: StoreClientOptions): Credentials {
+function roleCredentials(roleArn: string, shared: ReturnType<typeof clientOptions>): Credentials {
   const { region } = new STSClient(shared).config;
   const client = new STSClient({ ...shared, region: () => region().catch(() => DEFAULT_STS_REGION) });
   const externalId = process.env['ASSUME_ROLE_EXTERNAL_ID'];
@@ -151,7 +144,7 @@ const LONGEST_REQUEST_MS = 5_000;
 
 /** Returns a requester that uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
 export function tokenRequester(account: AwsAccount): RequestToken {
-  const client = new STSClient(storeClientOptions(account));
+  const client = new STSClient(clientOptions(account));
   return async (audience) => {
     const region = await client.config.region().catch(() => {
       throw badConfiguration('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');

@@ -21,8 +21,15 @@ export interface CallLimits {
   readonly requestTimeoutMs: number;
 }
 
-export function clientOptions({ region, profile, ...limits }: AwsAccount & CallLimits) {
-  const { maxAttempts, maxRetryDelayMs, connectionTimeoutMs, requestTimeoutMs } = limits;
+/** The default limits end a call within about 3.2 s, so that a pass has time left to report an unreachable service. */
+export function clientOptions({
+  region,
+  profile,
+  maxAttempts = 2,
+  maxRetryDelayMs = 200,
+  connectionTimeoutMs = 1_000,
+  requestTimeoutMs = 1_500,
+}: AwsAccount & Partial<CallLimits>) {
   return {
     ...defined({ region, profile }),
     maxAttempts,

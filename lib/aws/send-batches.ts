@@ -2,8 +2,7 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { batchesOf, eachOf } from '../util/async.ts';
 import { CodedError } from '../util/values.ts';
-import { type CallLimits, clientOptions, nameOfError } from './sdk.ts';
-import { storeClientOptions } from './store-client.ts';
+import { clientOptions, nameOfError } from './sdk.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
@@ -40,17 +39,15 @@ export class SendError extends CodedError<SendErrorCode> {
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
-/** @param send sends a batch, and returns for each message the reason if it was refused, or else `undefined` */
-async function sendAll<Message>(
-  messages: readonly Message[],
-  signal: AbortSignal,
-  send: (batch: readonly Message[]) => Promise<readonly (string | undefined)[]>,
+/** @param sendBatch sends a batch, and returns for each message the reason if it was refused, or else `undefined` */
+function sender<Sent>(
+  sendBatch: (batch: readonly Sent[], signal: AbortSignal) => Promise<readonly (string | undefined)[]>,
   errorOf: (why: string, cause?: unknown) => SendError,
-): Promise<readonly Unsent<Message>[]> {
-  const unsent = await eachOf(batchesOf(messages, BATCH_SIZE), CONCURRENT_CALLS, async (batch) => {
+): Sender<Sent> {
+  const unsentOf = async <Message extends Sent>(batch: readonly Message[], signal: AbortSignal) => {
     try {
       signal.throwIfAborted();
-      const refusals = await send(batch);
+      const refusals = await sendBatch(batch, signal);
       return batch.flatMap((message, at) => {
         const why = refusals[at];
         return why === undefined ? [] : [{ message, error: errorOf(why) }];
@@ -59,29 +56,25 @@ async function sendAll<Message>(
       const error = errorOf(signal.aborted ? 'ended at its deadline' : nameOfError(cause), cause);
       return batch.map((message) => ({ message, error }));
     }
-  });
-  return unsent.flat();
+  };
+  return {
+    send: async (messages, signal) =>
+      (await eachOf(batchesOf(messages, BATCH_SIZE), CONCURRENT_CALLS, (batch) => unsentOf(batch, signal))).flat(),
+  };
 }
 
 /** Returns an SQS queue. It is a standard queue, because a FIFO queue cannot delay a single message. */
 export function sqsQueue(client: SQSClient, url: string): MessageQueue {
-  return {
-    send: (messages, signal) => {
-      const sendBatch = async (batch: readonly OutgoingMessage[]) => {
-        const Entries = batch.map(({ body, delaySeconds }, index) => ({
-          Id: String(index),
-          MessageBody: body,
-          DelaySeconds: delaySeconds,
-        }));
-        const command = new SendMessageBatchCommand({ QueueUrl: url, Entries });
-        const { Failed = [] } = await client.send(command, { abortSignal: signal });
-        const refusals: string[] = [];
-        for (const { Id, Code, Message } of Failed) refusals[Number(Id)] = `${Code}: ${Message}`;
-        return refusals;
-      };
-      return sendAll(messages, signal, sendBatch, (why, cause) => queueError(url, why, cause));
-    },
+  const sendBatch = async (batch: readonly OutgoingMessage[], abortSignal: AbortSignal) => {
+    const Entries = batch.map(({ body, delaySeconds }, index) => {
+      return { Id: String(index), MessageBody: body, DelaySeconds: delaySeconds };
+    });
+    const { Failed = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries }), { abortSignal });
+    const refusals: string[] = [];
+    for (const { Id, Code, Message } of Failed) refusals[Number(Id)] = `${Code}: ${Message}`;
+    return refusals;
   };
+  return sender(sendBatch, (why, cause) => queueError(url, why, cause));
 }
 
 const CODES: ReadonlyMap<string, SendErrorCode> = new Map([
@@ -116,18 +109,10 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
   };
 }
 
-/** Two attempts are enough, because the invocation runs its tick itself if the queue fails. A call ends within about 4 s. */
-const LIMITS: CallLimits = {
-  maxAttempts: 2,
-  maxRetryDelayMs: 1_000,
-  connectionTimeoutMs: 500,
-  requestTimeoutMs: 1_500,
-};
-
 /** Returns the client of a process. With `AWS_ENDPOINT_URL` (an emulator), it ignores the host of the queue's URL. */
 export function createSqsClient(variables: Readonly<Record<string, string | undefined>>): SQSClient {
   const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
-  return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions(LIMITS) });
+  return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions({}) });
 }
 
 export const EVENT_SOURCE = 'kube-bootstrap-controller';
@@ -136,21 +121,14 @@ export const EVENT_TYPE = 'Cluster State Change';
 /** Returns the default event bus of this account and region. Its client is created with the first event. */
 export function defaultEventBus(): EventBus {
   let client: EventBridgeClient | undefined;
-  return {
-    send: (details, abortSignal) => {
-      const sendBatch = async (batch: readonly object[]) => {
-        const Entries = batch.map((detail) => {
-          return { Source: EVENT_SOURCE, DetailType: EVENT_TYPE, Detail: JSON.stringify(detail) };
-        });
-        client ??= new EventBridgeClient(storeClientOptions({}));
-        const answer = await client.send(new PutEventsCommand({ Entries }), { abortSignal });
-        return (answer.Entries ?? []).map(
-          ({ ErrorCode, ErrorMessage }) => ErrorCode && `${ErrorCode}: ${ErrorMessage}`,
-        );
-      };
-      return sendAll(details, abortSignal, sendBatch, eventError);
-    },
-  };
+  return sender<object>(async (details, abortSignal) => {
+    const Entries = details.map((detail) => {
+      return { Source: EVENT_SOURCE, DetailType: EVENT_TYPE, Detail: JSON.stringify(detail) };
+    });
+    client ??= new EventBridgeClient(clientOptions({}));
+    const answer = await client.send(new PutEventsCommand({ Entries }), { abortSignal });
+    return (answer.Entries ?? []).map(({ ErrorCode, ErrorMessage }) => ErrorCode && `${ErrorCode}: ${ErrorMessage}`);
+  }, eventError);
 }
 
 function eventError(why: string, cause: unknown): SendError {

@@ -17,50 +17,31 @@ export type Credentials = () => Promise<{
   readonly expiration?: Date;
 }>;
 
-export type StoreClientOptions = ReturnType<typeof clientOptions> & { readonly credentials?: Credentials };
-
-/** The default limits end a call within about 3.2 s, so that a pass has time left to report an unreachable store. */
-const LIMITS: CallLimits = {
-  maxAttempts: 2,
-  maxRetryDelayMs: 200,
-  connectionTimeoutMs: 1_000,
-  requestTimeoutMs: 1_500,
-};
-
-export function storeClientOptions(options: AwsAccount & Partial<CallLimits>): StoreClientOptions {
-  return clientOptions({ ...LIMITS, ...options });
-}
-
-function secretsManager(options: StoreClientOptions): StoreClient {
-  const client = new SecretsManagerClient(options);
-  return {
-    read: async (name, abortSignal) => {
-      const { SecretString, SecretBinary } = await client.send(new GetSecretValueCommand({ SecretId: name }), {
-        abortSignal,
-      });
-      return SecretString ?? (SecretBinary && new TextDecoder().decode(SecretBinary));
-    },
-    region: () => client.config.region(),
-  };
-}
-
-function parameterStore(options: StoreClientOptions): StoreClient {
-  const client = new SSMClient(options);
-  return {
-    read: async (name, abortSignal) => {
-      const command = new GetParameterCommand({ Name: name, WithDecryption: true });
-      const { Parameter } = await client.send(command, { abortSignal });
-      return Parameter?.Value;
-    },
-    region: () => client.config.region(),
-  };
-}
+type StoreClientOptions = ReturnType<typeof clientOptions> & { readonly credentials?: Credentials };
 
 /** The store of a text: Secrets Manager for a secret, or Systems Manager (`ssm`) for a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
 export function openStore(store: SecretStore, options: StoreClientOptions): StoreClient {
-  return store === 'ssm' ? parameterStore(options) : secretsManager(options);
+  if (store === 'ssm') {
+    const client = new SSMClient(options);
+    return {
+      read: async (name, abortSignal) => {
+        const command = new GetParameterCommand({ Name: name, WithDecryption: true });
+        return (await client.send(command, { abortSignal })).Parameter?.Value;
+      },
+      region: () => client.config.region(),
+    };
+  }
+  const client = new SecretsManagerClient(options);
+  return {
+    read: async (name, abortSignal) => {
+      const command = new GetSecretValueCommand({ SecretId: name });
+      const { SecretString, SecretBinary } = await client.send(command, { abortSignal });
+      return SecretString ?? (SecretBinary && new TextDecoder().decode(SecretBinary));
+    },
+    region: () => client.config.region(),
+  };
 }
 
 /** The result of a read. `absent`: the name does not exist. `failed`: `reason` is only the name of the error. */
@@ -81,7 +62,7 @@ export function isMissing(error: unknown): boolean {
 export function secretTextReader(store: SecretStore, options: AwsAccount & Partial<CallLimits> = {}): ReadSecretText {
   let client: StoreClient | undefined;
   return async (name, signal) => {
-    client ??= openStore(store, storeClientOptions(options));
+    client ??= openStore(store, clientOptions(options));
     try {
       const text = await client.read(name, signal);
       return text === undefined ? { outcome: 'absent' } : { outcome: 'read', text };

@@ -1,8 +1,7 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
 import type { FoundAddresses } from '../kubernetes/cluster-port.ts';
 import { badConfiguration, callFailure } from './call-failure.ts';
-import { type AwsAccount, nameOfError } from './sdk.ts';
-import { storeClientOptions } from './store-client.ts';
+import { type AwsAccount, clientOptions, nameOfError } from './sdk.ts';
 
 /** Returns the ids of a target group's healthy targets; with type `ip`, they are addresses. Throws a `ClusterError`. */
 export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<FoundAddresses>;
@@ -15,7 +14,7 @@ export function targetGroupReader({ profile }: Pick<AwsAccount, 'profile'> = {})
   const clients = new Map<string, ElasticLoadBalancingV2Client>();
   return async (arn, abortSignal) => {
     const region = arn.split(':')[3] ?? '';
-    const client = clients.get(region) ?? new ElasticLoadBalancingV2Client(storeClientOptions({ region, profile }));
+    const client = clients.get(region) ?? new ElasticLoadBalancingV2Client(clientOptions({ region, profile }));
     clients.set(region, client);
     const command = new DescribeTargetHealthCommand({ TargetGroupArn: arn });
     const { TargetHealthDescriptions: targets = [] } = await client
