@@ -24,7 +24,6 @@ import {
 } from '../../lib/range/operations.ts';
 import type { ItemState } from '../../lib/range/range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
-import type { CallerTime } from '../../lib/table/range-allocations.ts';
 import { eachOf } from '../../lib/util/async.ts';
 import { defined } from '../../lib/util/values.ts';
 import { freeAddresses } from './free-addresses.ts';
@@ -153,7 +152,7 @@ async function releaseAddresses(
   kubernetes: ClusterPort,
   items: readonly string[],
   networks: readonly Network[],
-  { checkTime, ...options }: ReleaseOptions & CallerTime,
+  { checkTime, ...options }: ReleaseOptions,
 ): Promise<Released> {
   let owners: ReadonlyMap<string, string> | undefined;
   const releaseOne = async (item: string): Promise<Omit<Released[number], 'item'>> => {

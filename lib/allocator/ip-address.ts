@@ -75,17 +75,10 @@ export function parseIPv6(text: string): bigint | undefined {
     return undefined;
   }
   try {
-    return valueOfGroups(ipaddr.IPv6.parse(groups).parts);
+    return ipaddr.IPv6.parse(groups).parts.reduce((value, group) => (value << 16n) | BigInt(group), 0n);
   } catch {
     return undefined;
   }
-}
-
-function valueOfGroups(groups: readonly number[]): bigint {
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups;
-  const high = (BigInt(a * 0x10000 + b) << 32n) | BigInt(c * 0x10000 + d);
-  const low = (BigInt(e * 0x10000 + f) << 32n) | BigInt(g * 0x10000 + h);
-  return (high << 64n) | low;
 }
 
 /** Replaces an IPv4 address at the end with two groups, because ipaddr.js parses `::1.2.3.4` as an IPv4-mapped address. */

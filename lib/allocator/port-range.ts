@@ -8,10 +8,7 @@ export interface PortInterval {
 
 const HIGHEST_PORT = 65_535;
 
-/**
- * Parses `N`, `A-B`, or `A+N` (A and the N ports after it). An empty text is a range without ports. The results and errors are
- * the same as in `PortRange` in `k8s.io/apimachinery/pkg/util/net`.
- */
+/** Parses `N`, `A-B`, `A+N` (A and the N ports after it) or an empty range as `PortRange` of `k8s.io/apimachinery` does. */
 export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();
   if (trimmed === '') return { base: 0, size: 0 };

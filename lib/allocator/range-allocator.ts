@@ -143,7 +143,7 @@ export class RangeAllocator {
   }
 }
 
-/** Returns the size of the reserved band of a CIDR (upstream's `calculateRangeOffset`). `rangeSize` includes unusable addresses. */
+/** Returns the size of the reserved band (`calculateRangeOffset`) of a CIDR. `rangeSize` includes unusable addresses. */
 export function reservedAddresses(rangeSize: number): number {
   return reserved(rangeSize, { most: 256, step: 16 });
 }

@@ -11,7 +11,7 @@ interface ServerRecord {
   readonly expiresAtMs: number;
   /** The number of consecutive misses since the last refresh. A probe that failed on our side is not a miss. */
   readonly misses: number;
-  /** The time at which the last miss was counted. Absent if an older version, which did not record this time, wrote the lease. */
+  /** The time at which the last miss was counted. */
   readonly missedAtMs?: number;
   /** The time of the first late probe since the last refresh. Late: this process was too busy to receive the reply in time. */
   readonly lateSinceMs?: number;

@@ -61,10 +61,7 @@ export function outcomesOf(
   return new Map([...outcomes].filter(([address]) => isOf(address)));
 }
 
-/**
- * Returns the verdict for a kind of address. If a server behind a shared address shuts down, the address is `alive`, because
- * its load balancer answers.
- */
+/** Returns the verdict for a kind of address. If a server behind a shared address shuts down, its load balancer is `alive`. */
 export function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
   return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
 }

@@ -22,9 +22,8 @@ export interface EndedHold {
 
 /**
  * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range.
- * Every item that a listed Service claims is taken. The decisions about leaks apply only to items whose strikes have
- * not changed since the pass read the range. An allocation clears the strikes of its item, so an item that was
- * allocated since then is not freed. A hold ends only if it has not changed. Other holds of the newest range continue.
+ * Every item that a listed Service claims is taken. The decisions about leaks apply only to items with unchanged strikes:
+ * an allocation clears the strikes of its item. A hold ends only if it has not changed.
  * @param read the range that the pass read; `undefined` if no range was stored
  * @returns `undefined` if the newest range has another range or allocator, or was saved for a newer spec
  */

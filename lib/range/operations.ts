@@ -29,6 +29,8 @@ export interface ReleaseOptions {
   readonly owner?: string;
   /** If set, an item is released only if its hold, or the absence of a hold, is the same as in this list. */
   readonly expected?: readonly Hold[];
+  /** Called right before each write. Throws a TableError if the caller's deadline has passed. */
+  readonly checkTime?: () => void;
 }
 
 /** The result of a release: what happened to each item, in the order of the request. Items in the range are in canonical form. */

@@ -110,10 +110,9 @@ function ownItems(
 }
 
 /**
- * Returns a function that checks whether a namespace may have `count` more unclaimed items. A Service that is refused
- * after its allocation, for example by a quota, keeps its items until they are freed as leaks. To leave room for other
- * namespaces, a namespace may have at most as many unclaimed items as remain free after the allocation. The bytes that
- * record the items are limited in the same way.
+ * Returns a function that checks whether a namespace may have `count` more unclaimed items: at most as many as remain free,
+ * in items and in bytes of the record. A Service that is refused after its allocation, for example by a quota, keeps its
+ * items until they are freed as leaks.
  */
 function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);

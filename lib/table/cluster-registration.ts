@@ -24,10 +24,8 @@ interface RegisterOptions {
 }
 
 /**
- * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If the
- * name was registered earlier, its generations continue, because ranges from the earlier registration would otherwise count as
- * newer than the spec. A registration that does not parse is replaced.
- * @returns the registered cluster.
+ * Registers a spec, unless the same spec is already registered. A different spec gets a new generation. If the name was
+ * registered earlier, its generations continue: otherwise its ranges would count as newer than the spec.
  * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`, unless it has the same spec.
  */
 export async function registerCluster(
@@ -38,6 +36,7 @@ export async function registerCluster(
   const rangesGeneration = await generationOfRanges(table, spec.name);
   const change = (current: Item | undefined): Change<RegisteredCluster> => {
     const generation = current === undefined ? rangesGeneration : generationOf(current);
+    // A registration that does not parse is replaced.
     const before = current && attempt(() => decodeRegistration(current));
     if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
@@ -47,10 +46,7 @@ export async function registerCluster(
   return guaranteedUpdate(table, CLUSTERS, spec.name, change);
 }
 
-/**
- * Returns the last generation in which the ranges of a cluster were saved, or 0. If the registration of the cluster is
- * missing, the next one must have a later generation: otherwise these ranges would count as newer than its spec.
- */
+/** Returns the last generation in which the ranges of a cluster were saved, or 0, for a cluster whose registration is missing. */
 async function generationOfRanges(table: KeyValueTable, name: string): Promise<number> {
   const ranges = await table.list(name, 'ranges/');
   return Math.max(0, ...ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0));

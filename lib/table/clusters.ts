@@ -144,7 +144,7 @@ export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
-/** Returns a registered cluster; `undefined` if the name is no longer registered. @throws TableError `SchemaTooNew`, `Corrupt`. */
+/** Returns `undefined` if the name is no longer registered. @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): RegisteredCluster | undefined {
   // An unreadable generation also stops a new registration, so this error advises to correct or remove the item.
   generationOf(item);

@@ -61,7 +61,6 @@ export async function writeUntilWon<Decision extends { readonly write?: Content 
   return { outcome: 'lost' };
 }
 
-/** Returns the item that the table returned with a refused write. */
 function returnedWith(result: WriteResult | undefined): UpdateOptions['recent'] {
   return result?.outcome === 'lost' && result.current !== undefined ? { item: result.current } : undefined;
 }

@@ -44,9 +44,9 @@ export type WriteResult =
   | { readonly outcome: 'unclear' };
 
 /**
- * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items. Every read is strongly consistent. Every write is conditional on `previous`, the item that was read; `undefined`
- * means that there was no item. An implementation is bound to one pass: at the deadline of the pass, its calls end with
- * a `TableError` of code `DeadlineExceeded`.
+ * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items. Every read is strongly
+ * consistent. Every write is conditional on `previous`, the item that was read, or `undefined` for none. At the deadline of
+ * its pass, the calls of a table end with a `TableError` of code `DeadlineExceeded`.
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;

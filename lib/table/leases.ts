@@ -41,8 +41,8 @@ export interface LeasesChanged {
 
 /**
  * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
- * `read`, so a change by another writer stays. If another writer was faster, the put is repeated a limited number of
- * times, but only for leases that the other writer left unchanged. A put with an unclear outcome is not repeated.
+ * `read`. If another writer was faster, the put is repeated for the leases that this writer left unchanged, a limited
+ * number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(
@@ -101,8 +101,7 @@ function unchanged(
 
 /**
  * Changes the lease of one address, and repeats this if another writer was faster. The write is conditional on all leases
- * that `change` received. If `change` returns no lease, nothing is written.
- * @returns the result of the last change.
+ * that `change` received. If `change` returns no lease, nothing is written. Returns the result of the last change.
  * @throws TableError `Contended` if other writers won every attempt, or the outcome is unclear.
  */
 export function updateLease<Result>(

@@ -55,6 +55,8 @@ export interface RangeOptions extends UpdateOptions {
   readonly inTurn?: InTurn;
 }
 
+type Operation<Result> = (range: Range) => Changed<Result>;
+
 export type RangeAllocations = ReturnType<typeof rangeAllocations>;
 
 /**
@@ -72,18 +74,20 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     operation: Operation<Result>,
     recent?: UpdateOptions['recent'],
   ): Promise<Result | Refusal> => {
-    const change = (current: Item | undefined) => {
+    const change = (current: Item | undefined): Change<Result | Refusal> => {
       lastRead = { item: current };
-      return changeRange(range, current, operation);
+      const before = openStored(range, current && decodeRange(current));
+      if (isRefused(before)) return { keep: before };
+      const { result, range: after } = operation(before);
+      return after === before ? { keep: result } : { write: rangeContent(after.content), result };
     };
     return guaranteedUpdate(table, range.cluster, range.key, change, { ...options, recent });
   };
 
   return {
     /**
-     * Allocates all items or no item. Named items are allocated first, so that `undefined` (any item) does not take one
-     * of them. An item that the request names twice is refused as allocated. An item with an expired hold stays
-     * allocated until a pass has seen that no Service has it.
+     * Allocates all items or no item. An item that the request names twice is refused as allocated. An item with an
+     * expired hold stays allocated until a pass has seen that no Service has it.
      */
     allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
       return updateInTurn((each) => {
@@ -93,15 +97,11 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     },
 
     /** Releases items together with their holds. */
-    release: async (
-      items: readonly string[],
-      { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
-    ): Promise<Released | Refusal> => {
-      return updateInTurn((each) => {
-        checkTime?.();
+    release: async (items: readonly string[], releaseOptions: ReleaseOptions = {}): Promise<Released | Refusal> =>
+      updateInTurn((each) => {
+        releaseOptions.checkTime?.();
         return releaseAll(each, items, releaseOptions);
-      });
-    },
+      }),
 
     /** Allocates the items that a new or changed Service lacks. They stay unclaimed until a pass has seen them in the Service. */
     allocateFor: async (
@@ -111,10 +111,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
     },
 
-    /**
-     * Releases the items of an admission review, unless a later review of the same Service was answered. Does not wait for
-     * earlier requests of this process, because little time is left.
-     */
+    /** Releases the items of a review, unless the Service had a later one. Takes no turn, because little time is left. */
     undo: async (undo: Undo): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
@@ -126,24 +123,6 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     lookUp: async (items: readonly string[]): Promise<readonly (ItemState | Refusal)[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
   };
-}
-
-export interface CallerTime {
-  /** Called right before each write. Throws a TableError if the caller's deadline has passed. */
-  readonly checkTime?: () => void;
-}
-
-type Operation<Result> = (range: Range) => Changed<Result>;
-
-function changeRange<Result>(
-  range: ConfiguredRange,
-  current: Item | undefined,
-  operation: Operation<Result>,
-): Change<Result | Refusal> {
-  const before = openStored(range, current && decodeRange(current));
-  if (isRefused(before)) return { keep: before };
-  const { result, range: after } = operation(before);
-  return after === before ? { keep: result } : { write: rangeContent(after.content), result };
 }
 
 /** Returns the stored range, or a refusal if nothing may be allocated from it. */
@@ -184,9 +163,8 @@ function withRoom(before: Range, { result, range }: Changed<Allocated>): Changed
 const INTERVALS = 3;
 
 /**
- * Refuses to allocate from ranges whose repair has not succeeded within the last three intervals. After a restore of the
- * table the run record is old too, so allocation stays closed until a pass has read the Services.
- * @throws TableError
+ * Refuses to allocate from ranges whose repair has not succeeded within the last three intervals: after a restore of the
+ * table, until a pass has read the Services. @throws TableError
  */
 export async function refusalOfUnrepaired(
   table: KeyValueTable,

@@ -24,20 +24,15 @@ export interface ReadRange {
   readonly item: Item;
 }
 
-/**
- * Reads a range. Returns `undefined` if no pass has saved it yet.
- * @throws TableError `SchemaTooNew` or `Corrupt` if the stored range cannot be read. The stored range then stays unchanged.
- */
+/** Reads a range; `undefined` if no pass has saved it yet. @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readRange(table: KeyValueTable, cluster: string, key: RangeKey): Promise<ReadRange | undefined> {
   const item = await table.get(cluster, key);
   return item && { stored: decodeRange(item), item };
 }
 
 /**
- * Saves a range if its table item is still `previous`; `undefined` means that there was no item. A save that changes
- * nothing is not written, and its outcome is `won`. Upstream's `CreateOrUpdate`
- * (`pkg/registry/core/service/allocator/storage/storage.go`) returns a Conflict where this function returns `lost`,
- * but creates an item again after another writer has deleted it.
+ * Saves a range if its table item is still `previous`, as `CreateOrUpdate` does
+ * (`pkg/registry/core/service/allocator/storage/storage.go`). A save that changes nothing is not written, and is `won`.
  */
 export async function saveRange(
   table: KeyValueTable,
@@ -64,7 +59,7 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
       allocator,
       generation,
       strikes: { once, twice, last: last && { ...last } },
-      holds: holdsValue(holds),
+      holds: holds.map(plainValue),
       ...(unclaimed.length > 0 && { given }),
     },
   };
@@ -72,16 +67,12 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 
 /** The number of bytes that are reserved for all parts of the table item except bitmaps, holds and unclaimed items. */
 const OTHER_BYTES = 4 * 1024;
-/**
- * The maximum number of bytes that holds take in the table item of their range. This is enough if each address of a /24 is held
- * by its own request. The limit exists because DynamoDB charges each write by its size.
- */
+/** The maximum size of all holds of a range, because DynamoDB charges by size. Each address of a /24 may have its own hold. */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
  * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), the strikes of the
- * highest addresses are dropped, and a later pass records them again. Second strikes are kept before first strikes, because the
- * next strike frees their items, and the table item then needs less room.
+ * highest addresses are dropped, first strikes before second ones, and a later pass records them again.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>
@@ -91,11 +82,7 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
 }
 
 export function sizeOfHolds(holds: readonly Hold[]): number {
-  return storedSize(holdsValue(holds));
-}
-
-function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
-  return holds.map(plainValue);
+  return storedSize(holds.map(plainValue));
 }
 
 export function isRangeKey(key: string): boolean {

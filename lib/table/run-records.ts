@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
 import type { Loop } from '../spec/cluster-spec.ts';
 import { count } from '../spec/shapes.ts';
-import { cutText, defined } from '../util/values.ts';
-import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
+import { attempt, cutText, defined } from '../util/values.ts';
+import type { Item, KeyValueTable, TableValue, WriteResult } from './key-value-table.ts';
 import { decodeItem, plainValue } from './stored-item.ts';
 
 const time = z.number();
@@ -87,12 +87,9 @@ export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
 /** Returns the records of all loops; `undefined` if this version cannot read one of them. */
 export async function listRunRecords(table: KeyValueTable, cluster: string): Promise<RunRecords | undefined> {
   const items = await table.list(cluster, 'runs/');
-  try {
-    return Object.fromEntries(items.map((item) => [item.key.slice('runs/'.length), decodeRunRecord(item)]));
-  } catch (error) {
-    if (error instanceof TableError) return undefined;
-    throw error;
-  }
+  return attempt(() =>
+    Object.fromEntries(items.map((item) => [item.key.slice('runs/'.length), decodeRunRecord(item)])),
+  );
 }
 
 /** Replaces `previous`, the record that was read (`undefined`: none). Cuts the new record to a size that always fits. */

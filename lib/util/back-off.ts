@@ -3,7 +3,7 @@ export function doubledMs(firstMs: number, attempt: number, longestMs: number): 
   return Math.min(firstMs * 2 ** attempt, longestMs);
 }
 
-/** Returns a random wait, so that callers that failed at the same time do not all try again at the same time. */
+/** Returns a random wait, so that callers that failed together do not try again together. */
 export function anyPartOf(longestMs: number, random: () => number): number {
   return longestMs * random();
 }

@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod/mini';
+import { attempt } from '../../util/values.ts';
 import { type Item, TableError, type TableValue } from '../key-value-table.ts';
 import { binary, definedFields, fieldsIn, isList } from '../stored-item.ts';
 
@@ -60,13 +61,9 @@ export function itemFrom(attributes: Attributes): Item {
  * reports it as corrupt. An error here would hide the other items of the list.
  */
 export function listedItemFrom(attributes: Attributes): Item {
-  try {
-    return itemFrom(attributes);
-  } catch (error) {
-    if (!(error instanceof TableError)) throw error;
-    const [cluster = '', key = ''] = [attributes['cluster']?.S, attributes['key']?.S];
-    return { cluster, key, value: null, writeId: '', version: 0, schema: 0, updatedAtMs: 0 };
-  }
+  const [cluster = '', key = ''] = [attributes['cluster']?.S, attributes['key']?.S];
+  const unreadable = { cluster, key, value: null, writeId: '', version: 0, schema: 0, updatedAtMs: 0 };
+  return attempt(() => itemFrom(attributes)) ?? unreadable;
 }
 
 function attributeOf(value: TableValue): AttributeValue {

@@ -36,10 +36,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
   };
 }
 
-/**
- * Returns the smallest correction that agrees with all replies. If no correction agrees with all of them, because a
- * clock was set meanwhile, returns the smallest correction that agrees with the last reply.
- */
+/** Returns the smallest correction that agrees with all replies, or with the last one if a clock was set meanwhile. */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(({ dateMs, receivedAtMs }) => dateMs - receivedAtMs));
   const most = Math.min(...replies.map(({ dateMs, sentAtMs }) => dateMs + 1_000 - sentAtMs));
