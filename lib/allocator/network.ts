@@ -139,7 +139,8 @@ export function isGlobalUnicast(address: Address): boolean {
   return ![isUnspecified, isLoopback, isMulticast, isLinkLocal, isBroadcast].some((isOfKind) => isOfKind(address));
 }
 
-function within(...cidrs: readonly string[]): (address: Address) => boolean {
+/** Returns a function that checks whether an address is in one of these networks. */
+export function within(...cidrs: readonly string[]): (address: Address) => boolean {
   const networks = cidrs.map(parseCidr).filter((network) => network !== undefined);
   return (address) => networks.some((network) => networkContains(network, address));
 }

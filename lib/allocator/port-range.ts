@@ -12,9 +12,14 @@ const HIGHEST_PORT = 65_535;
 export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();
   if (trimmed === '') return { base: 0, size: 0 };
-  const ends = endsOf(trimmed);
-  if (isRefused(ends)) return ends;
-  const [low, high] = ends;
+  const [hasHyphen, hasPlus] = [trimmed.includes('-'), trimmed.includes('+')];
+  if (hasHyphen && hasPlus) return unparsable(`unable to parse port range: ${trimmed}`);
+  const [first = '', second = first] = trimmed.split(/[-+](.*)/s);
+  const low = parseInteger(first);
+  if (isRefused(low)) return low;
+  const end = parseInteger(second);
+  if (isRefused(end)) return end;
+  const high = hasPlus ? low + end : end;
   if (low > HIGHEST_PORT || high > HIGHEST_PORT) {
     return unparsable(`the port range cannot be greater than 65535: ${trimmed}`);
   }
@@ -29,21 +34,6 @@ export function portIntervalText({ base, size }: PortInterval): string {
 
 export function containsPort({ base, size }: PortInterval, port: number): boolean {
   return port >= base && port < base + size;
-}
-
-function endsOf(text: string): readonly [low: number, high: number] | Refusal {
-  const hyphen = text.indexOf('-');
-  const plus = text.indexOf('+');
-  if (hyphen >= 0 && plus >= 0) return unparsable(`unable to parse port range: ${text}`);
-
-  const separator = Math.max(hyphen, plus);
-  const low = parseInteger(separator < 0 ? text : text.slice(0, separator));
-  if (isRefused(low)) return low;
-  if (separator < 0) return [low, low];
-
-  const second = parseInteger(text.slice(separator + 1));
-  if (isRefused(second)) return second;
-  return [low, plus < 0 ? second : low + second];
 }
 
 /** Parses an integer as Go's `strconv.Atoi` does: an optional sign, then decimal digits, in 64 bits. */

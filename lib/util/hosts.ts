@@ -1,11 +1,11 @@
 import { type Address, parseAddress } from '../allocator/ip-address.ts';
-import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/network.ts';
+import { isGlobalUnicast, within } from '../allocator/network.ts';
 
 /** The IPv6 network of AWS instance metadata and EKS Pod Identity. */
-const METADATA = parseCidr('fd00:ec2::/32');
+const isMetadata = within('fd00:ec2::/32');
 /** Networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible and IPv4-translated addresses. */
-const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96'].map(parseCidr);
-const SIX_TO_FOUR = parseCidr('2002::/16');
+const endsWithIPv4 = within('64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96');
+const isSixToFour = within('2002::/16');
 
 /** Returns whether an address is local to this machine or its link, such as the function's runtime or the host's metadata. */
 export function isLocalAddress(text: string): boolean {
@@ -16,18 +16,14 @@ export function isLocalAddress(text: string): boolean {
 }
 
 function isLocal(address: Address): boolean {
-  if (!isGlobalUnicast(address) || isIn(METADATA, address)) return true;
+  if (!isGlobalUnicast(address) || isMetadata(address)) return true;
   if (address.family === 'IPv4') return address.value >> 24n === 0n;
-  if (WITH_IPV4.some((network) => isIn(network, address))) return isLocal(ipv4(address.value));
-  return isIn(SIX_TO_FOUR, address) && isLocal(ipv4(address.value >> 80n));
+  if (endsWithIPv4(address)) return isLocal(ipv4(address.value));
+  return isSixToFour(address) && isLocal(ipv4(address.value >> 80n));
 }
 
 function ipv4(value: bigint): Address {
   return { family: 'IPv4', value: value & 0xffffffffn };
-}
-
-function isIn(network: ReturnType<typeof parseCidr>, address: Address): boolean {
-  return network !== undefined && networkContains(network, address);
 }
 
 /** Returns whether the host of a URL is a local address; false for a host name, which is resolved at the connection. */

@@ -63,10 +63,6 @@ function checkNetwork(region: string, endpoint: string | undefined): string {
   return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
 
-export function isFailedCondition(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ConditionalCheckFailedException';
-}
-
 /** Returns true if the table refused the request with a 4xx answer: then this attempt had no effect. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DynamoDBServiceException && error.$fault === 'client' && (httpStatusOf(error) ?? 500) < 500;

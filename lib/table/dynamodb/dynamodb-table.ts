@@ -13,14 +13,7 @@ import { attemptsOf, type CallLimits, clientOptions } from '../../aws/sdk.ts';
 import { defined } from '../../util/values.ts';
 import type { Item, ItemKey, KeyValueTable, Store, TableError, WriteResult } from '../key-value-table.ts';
 import { idOf, itemOf, provenResult } from '../stored-item.ts';
-import {
-  endpointOf,
-  isFailedCondition,
-  isRefusal,
-  regionOf,
-  type TableAction,
-  tableErrorOf,
-} from './dynamodb-errors.ts';
+import { endpointOf, isRefusal, regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 import { serverClock } from './server-clock.ts';
 
@@ -144,7 +137,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
    */
   const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
-    if (isFailedCondition(error)) {
+    if (error instanceof ConditionalCheckFailedException) {
       const current = itemIn(error);
       if (certain) return { outcome: 'lost', current };
       return provenResult(item, previous, current ?? (await get(item.cluster, item.key))) ?? { outcome: 'unclear' };
@@ -153,8 +146,9 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     if (certain || deadline.aborted) throw failure;
     const there = await get(item.cluster, item.key).catch(() => Promise.reject(failure));
     const proven = provenResult(item, previous, there);
-    if (proven === undefined && there?.writeId === previous?.writeId) throw failure;
-    return proven ?? { outcome: 'unclear' };
+    if (proven !== undefined) return proven;
+    if (there?.writeId === previous?.writeId) throw failure;
+    return { outcome: 'unclear' };
   };
 
   return {
@@ -189,7 +183,6 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
 }
 
 /** Returns the item for which a condition failed. Not every server sends this item. */
-function itemIn(error: unknown): Item | undefined {
-  const attributes = error instanceof ConditionalCheckFailedException ? error.Item : undefined;
+function itemIn({ Item: attributes }: ConditionalCheckFailedException): Item | undefined {
   return attributes && listedItemFrom(attributes);
 }
