@@ -5,7 +5,7 @@ import type { Invocation } from '../runtime/invocation.ts';
 import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
-import { unwrittenTable } from '../table/unwritten-table.ts';
+import { unwrittenTable } from '../table/table-views.ts';
 import { cutText } from '../util/values.ts';
 import {
   type AllocationResult,

@@ -16,7 +16,7 @@ import { type Handler, type Invocation, runInvocation } from '../runtime/invocat
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { shapeFaults } from '../spec/shapes.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
-import { unwrittenTable } from '../table/unwritten-table.ts';
+import { unwrittenTable } from '../table/table-views.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
 import { type DeregisterRequest, type DeregisterResult, deregister, refused } from './deregister.ts';

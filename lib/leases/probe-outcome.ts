@@ -17,9 +17,6 @@ export interface ProbeOutcome {
   readonly detail: string;
 }
 
-/** The statuses with which a live server refuses the request. */
-const REFUSED = new Set([401, 403]);
-
 const LONGEST_DETAIL = 200;
 
 /**
@@ -74,7 +71,7 @@ export function shortDetail({ detail }: ProbeOutcome): string {
 function statusOutcome(status: number, body: string): ProbeOutcome {
   const detail = `answered ${status}`;
   if (status === 200) return { verdict: 'ready', odd: false, detail };
-  if (REFUSED.has(status)) return { verdict: 'alive', odd: false, refused: true, detail };
+  if (status === 401 || status === 403) return { verdict: 'alive', odd: false, refused: true, detail };
   if (status === 429) return { verdict: 'alive', odd: false, detail };
   if (status === 500 && SHUTTING_DOWN.test(body)) {
     return { verdict: 'shuttingDown', odd: false, detail: `${detail}: it is shutting down` };

@@ -3,7 +3,7 @@ import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import type { AllocatorOfRecord, Mode } from '../spec/cluster-spec.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { isRangeKey } from '../table/ranges.ts';
-import { type UnwrittenOptions, unwrittenTable } from '../table/unwritten-table.ts';
+import { type UnwrittenOptions, unwrittenTable } from '../table/table-views.ts';
 import { CodedError } from '../util/values.ts';
 
 /**

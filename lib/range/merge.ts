@@ -37,7 +37,9 @@ export function mergeOntoNewest(
     return undefined;
   }
 
-  const judged = isJudgementCurrent(newest, read) ? withJudgement(newest, read, decided) : newest;
+  // An item gets at most one strike per interval, so strikes of another pass end this judgement.
+  const isCurrent = read?.range === newest.range && isDeepStrictEqual(read.strikes.last, newest.strikes.last);
+  const judged = isCurrent ? withJudgement(newest, read, decided) : newest;
   const now = holdsByItem(newest.holds);
   const ending = ended.filter(({ item, hold }) => {
     const still = now.get(item);
@@ -59,11 +61,6 @@ export function mergeOntoNewest(
     holds,
     unclaimed: unseenOf(newest.unclaimed, data, proved),
   };
-}
-
-/** Returns false if the range has changed, or another pass has added strikes: an item gets at most one strike per interval. */
-function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
-  return read?.range === newest.range && isDeepStrictEqual(read.strikes.last, newest.strikes.last);
 }
 
 /** Applies the pass's decisions about leaks, except to items whose strikes have changed since the read. */

@@ -101,10 +101,8 @@ export class Range {
     return withoutHolds(this.#kept.holds, [this.canonical(item)]);
   }
 
-  #after(
-    items: readonly string[],
-    { taken = this.taken, holds = this.#kept.holds }: { readonly taken?: TakenItems; readonly holds?: readonly Hold[] },
-  ): Range {
+  #after(items: readonly string[], change: { readonly taken?: TakenItems; readonly holds?: readonly Hold[] }): Range {
+    const { taken = this.taken, holds = this.#kept.holds } = change;
     const bits = items.flatMap((item) => this.taken.indexOf(item) ?? []);
     const { strikes, unclaimed, ...others } = this.#kept;
     const next = {

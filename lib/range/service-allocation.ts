@@ -17,11 +17,7 @@ export interface ServiceAllocationOptions {
 }
 
 export type ServiceAllocation =
-  | {
-      readonly outcome: 'allocated';
-      readonly items: readonly string[];
-      readonly undo: Undo;
-    }
+  | { readonly outcome: 'allocated'; readonly items: readonly string[]; readonly undo: Undo }
   | Refusal;
 
 /** The allocation of one review, which can be undone until another review of the Service is answered. */

@@ -64,11 +64,12 @@ function successor(
 ): RegisteredCluster {
   const generation = lastGeneration + 1;
   const isOpened = before?.spec.mode === 'observe' && spec.mode === 'enforce';
-  const sameRanges = before !== undefined && !isOpened && sameRangesIn(before.spec, spec);
+  const sameRanges =
+    before?.spec.allocator === spec.allocator && isDeepStrictEqual(rangesOf(before.spec), rangesOf(spec));
   return {
     spec,
     generation,
-    rangesGeneration: sameRanges ? before.rangesGeneration : generation,
+    rangesGeneration: sameRanges && !isOpened ? before.rangesGeneration : generation,
     ...defined({ paused: before?.paused, owner: before?.owner }),
   };
 }
@@ -143,8 +144,4 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
 
 export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
   return sameValue(plainValue(one), plainValue(other));
-}
-
-function sameRangesIn(one: ClusterSpec, other: ClusterSpec): boolean {
-  return one.allocator === other.allocator && isDeepStrictEqual(rangesOf(one), rangesOf(other));
 }

@@ -25,29 +25,18 @@ const suspectShape = z.object({
 /** A cluster whose pass ran in a process that ended or was blocked, because of this or another cluster of the process. */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
-export interface KnownSuspect {
-  readonly suspect: Suspect;
-  readonly item: Item;
-}
-
-export interface FleetNotes {
-  /** Clusters that did not answer a pass of the loop within about the last day. They may have answered since. */
-  readonly unreachable: readonly string[];
-  /** Suspect and former suspect clusters. For a former suspect, `accidents` continues from its earlier number. */
-  readonly suspects: ReadonlyMap<string, KnownSuspect>;
-  /** The corrupt items of suspect clusters, by cluster. The next `writeSuspect` for the cluster replaces its item. */
-  readonly unreadable: ReadonlyMap<string, { readonly item: Item; readonly error: TableError }>;
-}
-
 function fleetPrefix(stack: string, loop: Loop): string {
   return `${stack}/${loop}/`;
 }
 
 /** @throws TableError `SchemaTooNew`. */
-export async function listFleetNotes(table: KeyValueTable, stack: string, loop: Loop): Promise<FleetNotes> {
+export async function listFleetNotes(table: KeyValueTable, stack: string, loop: Loop) {
   const prefix = fleetPrefix(stack, loop);
+  /** Clusters that did not answer a pass of the loop within about the last day. They may have answered since. */
   const unreachable: string[] = [];
-  const suspects = new Map<string, KnownSuspect>();
+  /** Suspect and former suspect clusters. For a former suspect, `accidents` continues from its earlier number. */
+  const suspects = new Map<string, { readonly suspect: Suspect; readonly item: Item }>();
+  /** The corrupt items of suspect clusters. The next `writeSuspect` for the cluster replaces its item. */
   const unreadable = new Map<string, { readonly item: Item; readonly error: TableError }>();
   for (const item of await table.list(FLEET, prefix)) {
     const key = item.key.slice(prefix.length);

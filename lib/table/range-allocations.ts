@@ -89,12 +89,11 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
      * Allocates all items or no item. An item that the request names twice is refused as allocated. An item with an
      * expired hold stays allocated until a pass has seen that no Service has it.
      */
-    allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> => {
-      return updateInTurn((each) => {
+    allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> =>
+      updateInTurn((each) => {
         const allocated = allocateAll(each, requested, allocateOptions);
         return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
-      });
-    },
+      }),
 
     /** Releases items together with their holds. */
     release: async (items: readonly string[], releaseOptions: ReleaseOptions = {}): Promise<Released | Refusal> =>
@@ -107,9 +106,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     allocateFor: async (
       requested: readonly Requested[],
       serviceOptions: ServiceAllocationOptions,
-    ): Promise<ServiceAllocation> => {
-      return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
-    },
+    ): Promise<ServiceAllocation> => updateInTurn((each) => allocateForService(each, requested, serviceOptions)),
 
     /** Releases the items of a review, unless the Service had a later one. Takes no turn, because little time is left. */
     undo: async (undo: Undo): Promise<void> => {

@@ -1,6 +1,5 @@
 const ATTEMPTS = 1_000;
 
-/** Runs `work` after all earlier work with the same key has ended. */
 export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
 /**

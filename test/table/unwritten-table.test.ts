@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
+import { unwrittenTable } from '../../lib/table/table-views.ts';
 import { describeKeyValueTable, NOW_MS, won } from '../contract/key-value-table.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
 
