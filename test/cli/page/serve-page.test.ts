@@ -1,6 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { answerPageRequest } from '../../../cli/page/page-requests.ts';
-import { type PageServer, servePage, sharedRead, statusReader } from '../../../cli/page/serve-page.ts';
+import {
+  answerPageRequest,
+  type PageServer,
+  servePage,
+  sharedRead,
+  statusReader,
+} from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
