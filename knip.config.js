@@ -9,7 +9,6 @@ export default {
   entry: [
     'functions/*.ts!',
     'cli/main.ts!',
-    'deploy/plugin.mjs!',
     'deploy/esbuild-plugins.ts!',
     'deploy/resources.cjs!',
     'tools/*.mjs!',
