@@ -44,7 +44,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   const { environment, close } = await passEnvironment(cli, opened, { ...options, ...defined({ stack }) });
   let pass: EndedPass;
   try {
-    pass = await runOnce(environment, { cluster, loop: LOOP_DEFINITIONS[loopId], dryRun, evenIfPaused });
+    pass = await runOnce(environment, LOOP_DEFINITIONS[loopId], cluster, { dryRun, evenIfPaused });
   } finally {
     await close();
   }

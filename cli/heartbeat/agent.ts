@@ -9,6 +9,7 @@ import { type KeyValueTable, type Store, TableError } from '../../lib/table/key-
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { anyPartOf, upperHalfOf } from '../../lib/util/back-off.ts';
+import { isoTime } from '../../lib/util/values.ts';
 import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { type AskReadyz, ownServer } from './own-server.ts';
@@ -22,12 +23,11 @@ export interface HeartbeatRequest {
   readonly probe: () => Promise<ProbeReply>;
 }
 
-export interface Heartbeat {
-  /** `down`: the probe did not refresh the lease. `lost`: another writer wrote the lease at the same time. */
-  readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
-  readonly outcome: ProbeOutcome;
-  readonly withdrawnUntilMs?: number;
-}
+/** `down`: the probe did not refresh the lease. `lost`: another writer wrote the lease at the same time. */
+export type Heartbeat = { readonly outcome: ProbeOutcome } & (
+  | { readonly state: 'active' | 'down' | 'lost' }
+  | { readonly state: 'withdrawn'; readonly withdrawnUntilMs: number }
+);
 
 /** Refreshes a lease from the API server's own host, unless another writer changes the lease during the probe. */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
@@ -41,14 +41,10 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
   const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
   const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));
-  const isLost = after !== before && !written.has(address);
-  const until = withdrawnUntil(after, atMs);
-  const state = until !== undefined ? 'withdrawn' : after.generation > before.generation ? 'active' : 'down';
-  return {
-    state: isLost ? 'lost' : state,
-    outcome,
-    ...(!isLost && until !== undefined && { withdrawnUntilMs: until }),
-  };
+  if (after !== before && !written.has(address)) return { state: 'lost', outcome };
+  const withdrawnUntilMs = withdrawnUntil(after, atMs);
+  if (withdrawnUntilMs !== undefined) return { state: 'withdrawn', outcome, withdrawnUntilMs };
+  return { state: after.generation > before.generation ? 'active' : 'down', outcome };
 }
 
 export interface AgentOptions {
@@ -135,16 +131,14 @@ function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | Tab
   };
 }
 
-function describeHeartbeat({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
-  const { detail } = outcome;
+function describeHeartbeat(result: Heartbeat): string {
+  const { detail } = result.outcome;
   const reply = ` (its API server ${detail.startsWith('answered') ? detail : `gave ${detail}`})`;
-  switch (state) {
+  switch (result.state) {
     case 'active':
       return `has a valid lease${reply}.`;
-    case 'withdrawn': {
-      const until = withdrawnUntilMs === undefined ? '' : ` until ${new Date(withdrawnUntilMs).toISOString()}`;
-      return `is withdrawn${until}: its lease is not refreshed before, unless its API server restarts.`;
-    }
+    case 'withdrawn':
+      return `is withdrawn until ${isoTime(result.withdrawnUntilMs)}: its lease is not refreshed before, unless its API server restarts.`;
     case 'down':
       return `is not refreshed, and its lease expires${reply}.`;
     case 'lost':

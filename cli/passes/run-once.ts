@@ -14,17 +14,13 @@ import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { findingHint } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 
-interface RunOnceRequest {
-  readonly cluster: RegisteredCluster;
-  readonly loop: LoopDefinition;
-  /** True: the pass writes neither to the cluster nor to the table. */
-  readonly dryRun: boolean;
-  readonly evenIfPaused: boolean;
-}
-
 /** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host has no connection. */
-export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
-  const { cluster, loop, dryRun, evenIfPaused } = request;
+export async function runOnce(
+  environment: Environment,
+  loop: LoopDefinition,
+  cluster: RegisteredCluster,
+  { dryRun, evenIfPaused }: { readonly dryRun: boolean; readonly evenIfPaused: boolean },
+): Promise<EndedPass> {
   const { spec } = cluster;
   return withDeadline(environment, PASS_BUDGET_MS[loop.id], async (signal) => {
     const startedAtMs = environment.nowMs();

@@ -3,21 +3,12 @@ import {
   type ClusterList,
   clusterPages,
   type ListedCluster,
-  type Owner,
   type Pause,
   type RegisteredCluster,
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** The fields of a registration that ticks and figures need. Only these stay in memory, because a fleet may be large. */
-export interface ClusterSummary {
-  readonly name: string;
-  readonly intervalSeconds: Readonly<Record<Loop, number>>;
-  readonly publishes: boolean;
-  readonly paused: Pause | undefined;
-  readonly owner: Owner | undefined;
-  readonly writtenAtMs: number;
-}
+export type ClusterSummary = Readonly<ReturnType<typeof clusterSummary>>;
 
 export interface ShortClusterList {
   /** The clusters in byte order of their names. */
@@ -71,7 +62,8 @@ export async function readClusterList(
   return { entries, unreadable, pausedAll, clusters };
 }
 
-export function clusterSummary({ spec, paused, owner, writtenAtMs }: ListedCluster): ClusterSummary {
+/** Returns the fields that ticks and figures need. Only these stay in memory, because a fleet may be large. */
+export function clusterSummary({ spec, paused, owner, writtenAtMs }: ListedCluster) {
   const { name, intervalSeconds, endpoints } = spec;
   return { name, intervalSeconds, publishes: endpoints.reconciler !== 'none', paused, owner, writtenAtMs };
 }

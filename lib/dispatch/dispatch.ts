@@ -52,14 +52,8 @@ interface Outcome {
 }
 
 function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
-  switch (request.kind) {
-    case 'schedule':
-      return onSchedule(invocation, request.dueAtMs);
-    case 'queue':
-      return onMessages(invocation, request.messages);
-    case 'direct':
-      return onRequest(invocation, request);
-  }
+  if (request.kind === 'schedule') return onSchedule(invocation, request.dueAtMs);
+  return request.kind === 'queue' ? onMessages(invocation, request.messages) : onRequest(invocation, request);
 }
 
 /** The greatest age of a scheduled event. Older ones are dropped: after an outage, EventBridge delivers all missed events. */
