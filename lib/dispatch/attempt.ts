@@ -27,7 +27,7 @@ type Result =
 export type Attempt = { readonly name: string } & Result;
 
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
-async function attemptPass(batch: Batch, name: string, known: RegisteredCluster | undefined): Promise<Result> {
+async function attemptPass(batch: Batch, name: string): Promise<Result> {
   const { loop, environment, telemetry, remainingMs } = batch;
   const startedAtMs = environment.nowMs();
   const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
@@ -38,7 +38,7 @@ async function attemptPass(batch: Batch, name: string, known: RegisteredCluster 
 
   try {
     return await withDeadline(environment, budgetMs, async (signal) => {
-      const cluster = known ?? (await unlessAborted(signal, () => readCluster(environment.table(signal), name)));
+      const cluster = await unlessAborted(signal, () => readCluster(environment.table(signal), name));
       if (cluster === undefined) return { outcome: 'unregistered' };
       const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
       if (pause !== undefined) return { outcome: 'paused', pause };
@@ -112,34 +112,23 @@ async function recordOwnPass(
 }
 
 /** Runs the passes of the named clusters: first of all clusters that are not suspects, then of one suspect after the other. */
-export async function attemptApart(
-  batch: Batch,
-  names: readonly string[],
-  { suspects }: SetApart,
-  known: ReadonlyMap<string, RegisteredCluster>,
-): Promise<Attempt[]> {
+export async function attemptApart(batch: Batch, names: readonly string[], { suspects }: SetApart): Promise<Attempt[]> {
   const { alone = [], others = [] } = Object.groupBy(names, (name) => (suspects.has(name) ? 'alone' : 'others'));
-  const attempts = await attemptAll(batch, others, false, known);
-  for (const suspect of alone) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
+  const attempts = await attemptAll(batch, others, false);
+  for (const suspect of alone) attempts.push(...(await attemptAll(batch, [suspect], true)));
   return attempts;
 }
 
 /** The environments whose first passes have ended. These also load and compile code, so if they block, no cluster is suspect. */
 const WARM = new WeakSet<Environment>();
 
-/** Runs the passes of these clusters. Reads a registration from the table if it is not in `known`. */
-export async function attemptAll(
-  batch: Batch,
-  clusters: readonly string[],
-  ofSuspects: boolean,
-  known?: ReadonlyMap<string, RegisteredCluster>,
-): Promise<Attempt[]> {
+export async function attemptAll(batch: Batch, clusters: readonly string[], ofSuspects: boolean): Promise<Attempt[]> {
   if (clusters.length === 0) return [];
   const { nowMs, busyMs = () => 0, clustersPerTick } = batch.environment;
   const beganAtMs = nowMs();
   const busyBeforeMs = busyMs();
   const attempts = await eachOf(clusters, clustersPerTick, async (name) => {
-    return { name, ...(await attemptPass(batch, name, known?.get(name))) };
+    return { name, ...(await attemptPass(batch, name)) };
   });
   const spentMs = busyMs() - busyBeforeMs;
   const mostMs = PASS_BUDGET_MS[batch.loop.id] * Math.ceil(clusters.length / clustersPerTick);

@@ -1,11 +1,5 @@
 import type { Loop } from '../spec/cluster-spec.ts';
-import {
-  type ClusterList,
-  clusterPages,
-  type ListedCluster,
-  type Pause,
-  type RegisteredCluster,
-} from '../table/clusters.ts';
+import { type ClusterList, clusterPages, type ListedCluster, type Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
 export type ClusterSummary = Readonly<ReturnType<typeof clusterSummary>>;
@@ -15,8 +9,6 @@ export interface ShortClusterList {
   readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
-  /** The complete registrations of the first clusters, by name. */
-  readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
 export interface ClusterListMemory {
@@ -38,28 +30,23 @@ export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
 
-/** Reads all registrations page by page, with waits between pages. Returns a summary of each, and the first `whole` in full. */
+/** Reads all registrations page by page, with waits between pages. Returns a summary of each. */
 export async function readClusterList(
   table: KeyValueTable,
-  whole: number,
   loop: Loop,
   wait: (ms: number) => Promise<void>,
 ): Promise<ShortClusterList> {
   const entries: ClusterSummary[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
-  const clusters = new Map<string, RegisteredCluster>();
   let pausedAll: Pause | undefined;
   let pages = 1;
   const beforeNext = () => wait(pages++ === 1 ? SECOND_PAGE_MS[loop] : PAGE_EVERY_MS);
   for await (const page of clusterPages(table, beforeNext)) {
     pausedAll ??= page.pausedAll;
     unreadable.push(...page.unreadable);
-    for (const cluster of page.clusters) {
-      if (clusters.size < whole) clusters.set(cluster.spec.name, cluster);
-      entries.push(clusterSummary(cluster));
-    }
+    entries.push(...page.clusters.map(clusterSummary));
   }
-  return { entries, unreadable, pausedAll, clusters };
+  return { entries, unreadable, pausedAll };
 }
 
 /** Returns the fields that ticks and figures need. Only these stay in memory, because a fleet may be large. */

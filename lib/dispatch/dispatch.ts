@@ -72,7 +72,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   const apart = await clustersApart(invocation);
   const { own, queued } = await queueTicks(invocation, list.entries, dueAtMs, apart);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
-  const ran = await attemptApart(batch, own, apart, list.clusters);
+  const ran = await attemptApart(batch, own, apart);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
   if (environment.stack !== undefined && loop.id === STACK_LOOP) await reportFleet(invocation, list);
   return { attempts, dueAtMs, queued };
@@ -86,8 +86,7 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
-    // Registrations may change before the remembered list is used. Each pass then reads its registration again.
-    memory.last = { list: { ...list, clusters: new Map() }, readAtMs: environment.nowMs() };
+    memory.last = { list, readAtMs: environment.nowMs() };
     return list;
   } catch (error) {
     const { last } = memory;
@@ -163,14 +162,14 @@ async function onRequest(
   const unknown = (names ?? []).filter((name) => !known.has(name));
   const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name) }))];
   const apart = await clustersApart(invocation);
-  return { attempts: [...logUnusable(batch, unusable), ...(await attemptApart(batch, found, apart, list.clusters))] };
+  return { attempts: [...logUnusable(batch, unusable), ...(await attemptApart(batch, found, apart))] };
 }
 
 function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { loop, environment } = invocation;
-  const { table, startDeadline, clustersPerTick } = environment;
+  const { table, startDeadline } = environment;
   return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) =>
-    readClusterList(table(signal), clustersPerTick, loop.id, (ms) => pause(startDeadline(ms), signal)),
+    readClusterList(table(signal), loop.id, (ms) => pause(startDeadline(ms), signal)),
   );
 }
 

@@ -55,9 +55,10 @@ export function reportNamed(invocation: Invocation, names: readonly string[]): P
   });
 }
 
-type Part = Omit<ShortClusterList, 'clusters'>;
-
-async function reportPart(invocation: Invocation, read: (table: KeyValueTable) => Promise<Part>): Promise<void> {
+async function reportPart(
+  invocation: Invocation,
+  read: (table: KeyValueTable) => Promise<ShortClusterList>,
+): Promise<void> {
   const { environment, telemetry } = invocation;
   try {
     await withinInvocation(invocation, FIGURES_MS, async (signal) => {
@@ -75,7 +76,11 @@ async function reportPart(invocation: Invocation, read: (table: KeyValueTable) =
   }
 }
 
-function logFleet(telemetry: Telemetry, unreadable: Part['unreadable'], judged: readonly NamedHealth[]): void {
+function logFleet(
+  telemetry: Telemetry,
+  unreadable: ShortClusterList['unreadable'],
+  judged: readonly NamedHealth[],
+): void {
   const clusters = [...unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged];
   const figures = figuresOf(clusters);
   for (const [name, value] of Object.entries(figures)) telemetry.count(name as FleetFigure, value);

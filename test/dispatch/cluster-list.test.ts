@@ -21,7 +21,7 @@ async function pagedTable(loop: Loop): Promise<readonly number[]> {
       yield [item];
     }
   };
-  const { entries } = await readClusterList({ ...table, pages }, 0, loop, async (ms) => {
+  const { entries } = await readClusterList({ ...table, pages }, loop, async (ms) => {
     nowMs += ms;
   });
   expect(entries).toHaveLength(PAGES);
