@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { InvalidArgumentError } from 'commander';
 import { codeOf } from '../lib/util/values.ts';
-import { closeAtOnce } from '../local/loopback-server.ts';
+import { closeAtOnce } from '../local/local-server.ts';
 import { configurationError } from './errors.ts';
 
 export interface ListenAddress {

@@ -3,7 +3,7 @@ import { createDynamoClient, dynamoDbStore } from '../lib/table/dynamodb/dynamod
 import type { KeyValueTable, Store } from '../lib/table/key-value-table.ts';
 import { unlessAborted } from '../lib/util/async.ts';
 import { defined } from '../lib/util/values.ts';
-import { findRunning, openRunning, type Running } from '../local/running.ts';
+import { findRunning, openRunning, type Running } from '../local/data-folder.ts';
 import { configurationError, usageError } from './errors.ts';
 
 /** The place of the table. Default: the table of the `kbctl run` in this folder. */

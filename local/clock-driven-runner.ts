@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { loopHandler, type Summary } from '../lib/dispatch/dispatch.ts';
 import { nextTickMs } from '../lib/dispatch/due.ts';
+import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../lib/loops/node-port-repair.ts';
+import type { LoopDefinition } from '../lib/loops/pass.ts';
+import { systemNamespaces } from '../lib/loops/system-namespaces.ts';
+import { PASS_BUDGET_MS } from '../lib/runtime/deadline.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
+import type { Handler } from '../lib/runtime/invocation.ts';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 import { readCluster } from '../lib/table/clusters.ts';
-import { LOOP_HANDLERS } from './loop-handlers.ts';
 import { StartError } from './start-options.ts';
 
 export interface ScheduledHandler {
@@ -29,8 +36,8 @@ export function runnerClock(nowMs: () => number): RunnerClock {
 }
 
 /**
- * Invokes every job once, in the given order, and then invokes each job on its own schedule until the signal aborts. A
- * job skips the ticks that come while it still runs. Resolves when the last invocation has ended.
+ * Invokes every job once, in the given order, and then each job on its own schedule until the signal aborts. A job skips the
+ * ticks that come while it still runs. Resolves when the last invocation has ended.
  * @param beside additional work, which begins once every job has been invoked, and ends when its signal aborts
  */
 export async function runOnSchedules(
@@ -46,14 +53,9 @@ export async function runOnSchedules(
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const all = [...jobs.map((job) => keepInvoking(job, clock, either)), beside(either)];
-  const ends = all.map((each) =>
-    each.catch((error: unknown) => {
-      failed.abort();
-      throw error;
-    }),
-  );
-  const results = await Promise.allSettled(ends);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  for (const each of all) each.catch(() => failed.abort());
+  await Promise.allSettled(all);
+  await Promise.all(all);
 }
 
 async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: AbortSignal): Promise<void> {
@@ -64,19 +66,23 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
   }
 }
 
-/** The time limit of an invocation. A repair has the same limit as its function, so that a pass can use its whole budget. */
-const INVOCATION_MS: Readonly<Record<Loop, number>> = {
-  'system-namespaces': 60_000,
-  'kubernetes-service': 60_000,
-  'cluster-ip-repair': 170_000,
-  'node-port-repair': 170_000,
+/** The loops in the order of their first invocations: namespaces before their objects, ranges before allocations. */
+export const LOOP_DEFINITIONS: Readonly<Record<Loop, LoopDefinition>> = {
+  'system-namespaces': systemNamespaces,
+  'cluster-ip-repair': clusterIpRepair,
+  'node-port-repair': nodePortRepair,
+  'kubernetes-service': kubernetesService,
 };
+
+export const LOOP_HANDLERS = Object.fromEntries(
+  Object.entries(LOOP_DEFINITIONS).map(([id, loop]) => [id, loopHandler(loop)]),
+) as Readonly<Record<Loop, Handler<Summary>>>;
+
+/** The time of an invocation beside its pass, so that the pass can use its whole budget. */
+const BESIDE_PASS_MS = 50_000;
 const READ_MS = 60_000;
 
-/**
- * Returns a handler for each loop. A handler runs at the interval in the spec or on the loop's schedule, whichever is
- * shorter. A handler throws a StartError once the cluster is no longer registered.
- */
+/** Returns a job for each loop, which throws a StartError once the cluster is no longer registered. */
 export function scheduledLoops(
   environment: Environment,
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
@@ -90,10 +96,9 @@ export function scheduledLoops(
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
       await invokeLoop(environment, id, event);
-      if (await isDeleted(environment, name)) {
-        const message = `${name} is no longer registered: its loops have ended. Start again to register it again.`;
-        throw new StartError(3, message);
-      }
+      if (!(await isDeleted(environment, name))) return;
+      const message = `${name} is no longer registered: its loops have ended. Start again to register it again.`;
+      throw new StartError(3, message);
     },
   }));
 }
@@ -101,7 +106,7 @@ export function scheduledLoops(
 /** Invokes a loop. Never throws, because the handler logs its failure, and the next tick tries again. */
 export async function invokeLoop(environment: Environment, loop: Loop, event: object): Promise<void> {
   const { nowMs } = environment;
-  const endMs = nowMs() + INVOCATION_MS[loop];
+  const endMs = nowMs() + PASS_BUDGET_MS[loop] + BESIDE_PASS_MS;
   const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - nowMs() };
   await LOOP_HANDLERS[loop](event, context).catch(() => undefined);
 }
@@ -110,11 +115,8 @@ export function scheduledEvent(tickMs: number): object {
   return { 'detail-type': 'Scheduled Event', time: `${new Date(tickMs).toISOString().slice(0, 19)}Z` };
 }
 
-async function isDeleted({ table }: Environment, cluster: string): Promise<boolean> {
-  try {
-    return (await readCluster(table(AbortSignal.timeout(READ_MS)), cluster)) === undefined;
-  } catch {
-    // A table that cannot be read is not reported here, because the passes report it.
-    return false;
-  }
+function isDeleted({ table }: Environment, cluster: string): Promise<boolean> {
+  const read = readCluster(table(AbortSignal.timeout(READ_MS)), cluster);
+  // A table that cannot be read is not reported here, because the passes report it.
+  return read.then((found) => found === undefined).catch(() => false);
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RunnerClock } from './clock-driven-runner.ts';
-import type { EmbeddedKind } from './embedded-cluster.ts';
-import type { EmbeddedWorld } from './local-cluster.ts';
+import type { EmbeddedKind, EmbeddedWorld } from './local-cluster.ts';
 import { SERVICES } from './stand-in/resources.ts';
 import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 

@@ -1,4 +1,4 @@
-import type { styleText } from 'node:util';
+import { isDeepStrictEqual, type styleText } from 'node:util';
 import {
   type FieldValue,
   type Level,
@@ -20,11 +20,6 @@ export interface SentenceOptions {
   readonly own: string;
 }
 
-interface Reported {
-  readonly sentences: string;
-  readonly isTrouble: boolean;
-}
-
 interface Sentence {
   readonly text: string;
   /** True if the end of the problem is reported too. */
@@ -35,19 +30,14 @@ interface Sentence {
 /** The width of the column of loops, which is enough for the longest id. */
 const LOOP_WIDTH = 18;
 
-/** Functions that return the sentence for an entry of a log field. An entry of another field is printed as `name: entry`. */
-const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
-  changes: (entry) => ({ text: entry }),
-  wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
-  findings: (entry) => ({ text: `found ${entry}`, style: 'yellow', isTrouble: true }),
-  // An entry begins with the name of its cluster, which is cut off.
-  fullest: (entry) => ({
-    text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`,
-    style: 'yellow',
-    isTrouble: true,
-  }),
-  errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
-  eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow', isTrouble: true }),
+/** The sentences for entries of log fields, without the entry, which follows the text. Other fields begin with their name. */
+const SENTENCES: Readonly<Record<string, Sentence>> = {
+  changes: { text: '' },
+  wouldWrite: { text: 'would ', style: 'cyan' },
+  findings: { text: 'found ', style: 'yellow', isTrouble: true },
+  fullest: { text: 'a range fills up: ', style: 'yellow', isTrouble: true },
+  errors: { text: 'failed: ', style: 'red', isTrouble: true },
+  eventErrors: { text: 'could not write an event: ', style: 'yellow', isTrouble: true },
 };
 
 export function logLine(nowMs: number, source: string, text: string): string {
@@ -55,15 +45,12 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/**
- * Logs a sentence for each change, finding and failure. Does not repeat the sentences of the previous pass: prints a short line
- * for a lasting problem, and reports its end.
- */
+/** Logs a sentence for each change, finding and failure, but only a short line if it is that of the last pass. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The sentences that were printed last, by loop and by the cluster name at the beginning of the line. */
-  const reported = new Map<string, Map<string, Reported>>();
+  const reported = new Map<string, Map<string, readonly Sentence[]>>();
   return ({ loop }) => {
-    const lastOf = reported.get(loop) ?? new Map<string, Reported>();
+    const lastOf = reported.get(loop) ?? new Map<string, readonly Sentence[]>();
     reported.set(loop, lastOf);
     let hasReported = false;
     const print = ({ text, style }: Sentence, prefix = '') => {
@@ -71,18 +58,15 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
       write(logLine(nowMs(), loop, style === undefined ? line : paint(style, line)));
     };
     const report = (level: Level, sentences: readonly Sentence[], prefix: string) => {
-      const all = sentences.map(({ text }) => text).join('\n');
-      const isRepeated = lastOf.get(prefix)?.sentences === all;
-      if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
+      if (!isDeepStrictEqual(lastOf.get(prefix), sentences)) for (const sentence of sentences) print(sentence, prefix);
       // Level `info` is not printed again: a pass in mode observe would report the same writes each time.
       else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
-      const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
-      lastOf.set(prefix, { sentences: all, isTrouble });
+      lastOf.set(prefix, sentences);
       hasReported = true;
     };
     const reportEnd = ({ passes, failed }: LogFields) => {
       if (hasReported || passes === 0 || failed !== 0) return;
-      if ([...lastOf.values()].some(({ isTrouble }) => isTrouble)) print({ text: 'resolved', style: 'green' });
+      if ([...lastOf.values()].flat().some(({ isTrouble }) => isTrouble)) print({ text: 'resolved', style: 'green' });
       lastOf.clear();
     };
     return logOnly((level, message, fields = {}) => {
@@ -112,12 +96,15 @@ export function warningTelemetry(write: (line: string) => void): TelemetryFactor
 }
 
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
-  const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
-  const sentences = entries.flatMap(([name, value]) =>
-    listIn(value).map((entry) => SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` }),
-  );
+  // An entry of `fullest` begins with the name of its cluster, which is cut off.
+  const fullest = listIn(fields['fullest']).map((entry) => entry.slice(entry.lastIndexOf(': ') + 2));
+  const entries = Object.entries({ ...fields, fullest, findings: findingsBesideErrors(fields) });
+  const sentences = entries.flatMap(([name, value]) => {
+    const { text, ...style } = SENTENCES[name] ?? { text: `${name}: ` };
+    return listIn(value).map((entry) => ({ text: text + entry, ...style }));
+  });
   if (sentences.length > 0 || level === 'info') return sentences;
-  return [{ text: message, style: level === 'error' ? 'red' : 'yellow' }];
+  return [{ text: message, style: level === 'error' ? 'red' : 'yellow', isTrouble: level === 'error' }];
 }
 
 /** Returns the findings, except the finding that made the pass fail and is logged as the error. */

@@ -1,5 +1,5 @@
 import type { LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
-import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
+import type { ClusterSpec, Loop } from '../lib/spec/cluster-spec.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import type { ServiceAllocator } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
@@ -9,19 +9,18 @@ import type { TableServer } from './table-server.ts';
 export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;
   readonly apiServer: string;
-  /** The URL of the API server and the source of the URL, such as a kubeconfig file, as a text for users. */
-  readonly server: string;
+  /** The source of the URL of the API server, such as a kubeconfig file, as a text for users. */
+  readonly source: string;
   /** The absolute folder in which other commands find this run. */
   readonly folder: string;
   readonly kubeconfigFile: string;
   /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string | undefined;
   readonly tableServer: TableServer;
-  /** The place of the table, as a text. */
-  readonly tableFolder: string;
   readonly notes: readonly string[];
   readonly hints: readonly string[];
   readonly loadKubeconfig: LoadKubeconfig;
+  /** Set for an embedded cluster. */
   readonly world?: EmbeddedWorld;
 }
 
@@ -29,4 +28,14 @@ export interface EmbeddedWorld {
   readonly standIn: StandInApiServer;
   readonly allocation: ServiceAllocator;
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
+}
+
+export interface EmbeddedKind {
+  readonly name: string;
+  /** The published addresses of its API servers. */
+  readonly addresses: readonly [string, ...string[]];
+  readonly serviceClusterIPRange: string;
+  /** Intervals shorter than the schedules of the functions. Only an embedded cluster can have them, not a spec in a file. */
+  readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
+  readonly notes: readonly string[];
 }

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { kubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import type { AwsAccount } from '../lib/aws/sdk.ts';
-import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
+import { kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
@@ -34,10 +35,7 @@ export function localTable(client: DynamoDBClient, deadline = new AbortControlle
   return dynamoDbStore(client, LOCAL_TABLE, Date.now).table(deadline);
 }
 
-/**
- * Returns a function that starts deadlines. A deadline ends after its time, or earlier when `end` aborts. A deadline that starts
- * after `end` has aborted ends only after its time, so that results can still be saved.
- */
+/** Returns a function that starts deadlines that `end` aborts, except those that start after it to save results. */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);
@@ -51,35 +49,19 @@ export const ENDING_MS = 5_000;
 /** Returns a signal that aborts {@link ENDING_MS} after `ended` aborts. */
 export function givenUpAfter(ended: AbortSignal): AbortSignal {
   const controller = new AbortController();
-  const giveUp = () => {
-    const message = 'The process ended before the pass did; the next start reads everything again.';
-    controller.abort(new DispatchError('DeadlineExceeded', message));
-  };
+  const message = 'The process ended before the pass did; the next start reads everything again.';
+  const giveUp = () => controller.abort(new DispatchError('DeadlineExceeded', message));
   ended.addEventListener('abort', () => setTimeout(giveUp, ENDING_MS).unref(), { once: true });
   return controller.signal;
 }
 
 /**
- * Returns a loader for the kubeconfigs of all clusters in a local table. The cluster `name` uses `loadKubeconfig`. Every other
- * cluster in the table uses the kubeconfig of its spec. File paths in such a spec are relative to the working directory, and no
- * credential plugin runs, because another writer might have registered the cluster.
+ * Returns a loader in which the cluster `name` uses `loadKubeconfig`, and every other cluster of the table the kubeconfig of
+ * its spec, relative to the working directory and without credential plugins: another writer might have registered it.
  */
 export function kubeconfigOfEach(name: string, loadKubeconfig: LoadKubeconfig): LoadKubeconfig {
-  const ofOthers = kubeconfigLoader('.', awsSources());
+  const ofOthers = kubeconfigLoader('.', kubeconfigSources());
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
-}
-
-/** The SDKs of AWS are loaded only for a kubeconfig in AWS. */
-function awsSources(): KubeconfigSources {
-  let loaded: Promise<KubeconfigSources> | undefined;
-  const load = () => {
-    loaded ??= import('../lib/aws/read-kubeconfig.ts').then(({ kubeconfigSources }) => kubeconfigSources());
-    return loaded;
-  };
-  return {
-    read: async (stored, signal) => (await load()).read(stored, signal),
-    requestToken: async (audience) => (await load()).requestToken(audience),
-  };
 }
 
 /** Returns a reader of target groups. The SDK for load balancers is loaded only when a spec contains a target group. */

@@ -3,12 +3,12 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { TableError } from '../lib/table/key-value-table.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
+import { writeRunning } from './data-folder.ts';
 import { playStory, STORY, type Stage } from './demo.ts';
 import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { openCluster } from './open-cluster.ts';
-import { writeRunning } from './running.ts';
 import { openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
 
@@ -41,7 +41,9 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
     telemetry: sentenceTelemetry({ nowMs: Date.now, own: spec.name, write, paint }),
   });
   await using _connections = atEnd(close);
-  await register(environment, cluster);
+  await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec).catch((error: unknown) => {
+    throw error instanceof TableError ? new StartError(5, error.message, { cause: error }) : error;
+  });
   await using webhook = await webhookOf(options, environment, cluster);
   const page = await hooks.servePage?.(environment, spec.name);
   await using _page = atEnd(async () => page?.close());
@@ -64,13 +66,11 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   for (const line of announcement({ ...cluster, notes, hints }, page?.url)) write(line);
   const ending = `ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`;
   ended.addEventListener('abort', () => write(ending));
-  const story =
-    world && options.demo ? (signal: AbortSignal) => playStory(STORY, stage(world, hooks), signal) : undefined;
-  await runOnSchedules(scheduledLoops(environment, spec), realClock, ended, story);
-  write(options.real === undefined ? `ended, and the ${spec.name} cluster with it.` : ENDED);
+  await runOnSchedules(scheduledLoops(environment, spec), realClock, ended, async (signal) => {
+    if (world && options.demo) await playStory(STORY, stage(world, hooks), signal);
+  });
+  write(world ? `ended, and the ${spec.name} cluster with it.` : 'ended; the endpoints are unchanged.');
 }
-
-const ENDED = 'ended; the endpoints are unchanged.';
 
 function atEnd(end: () => Promise<void>): AsyncDisposable {
   return { [Symbol.asyncDispose]: end };
@@ -79,23 +79,26 @@ function atEnd(end: () => Promise<void>): AsyncDisposable {
 async function webhookOf({ real }: StartOptions, environment: Environment, { spec, folder }: LocalCluster) {
   const port = real?.admissionPort;
   if (port === undefined) return undefined;
-  if (spec.allocator !== 'table') {
-    const message = `--admission needs "allocator: table" in the spec of ${spec.name}: its API servers allocate.`;
-    throw new StartError(3, message);
+  if (spec.allocator === 'table') {
+    return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
   }
-  return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
+  const fault = `--admission needs "allocator: table" in the spec of ${spec.name}: its API servers allocate.`;
+  throw new StartError(3, fault);
 }
 
 /** Returns the information for the user before the first pass: the cluster, the possible writes, and what to expect. */
-function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster, page: string | undefined): string[] {
+function announcement(
+  { spec, apiServer, source, folder, world, notes, hints }: LocalCluster,
+  page: string | undefined,
+): string[] {
   return [
-    `cluster ${spec.name} at ${server}`,
+    `cluster ${spec.name} at ${apiServer} (${source})`,
     ...(page === undefined ? [] : [`Status page: ${page}`]),
     `mode ${spec.mode}, allocator ${spec.allocator}`,
     spec.mode === 'observe'
       ? 'Nothing is written to the cluster. The loops report what they would write.'
       : 'The loops write namespaces, the Service default/kubernetes with its endpoints, its ServiceCIDR, and events.',
-    `Leases, ranges and run records are kept in ${tableFolder}.`,
+    `Leases, ranges and run records are kept in ${world === undefined ? folder : 'memory, and end with it'}.`,
     ...notes,
     ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
     '',
@@ -111,15 +114,6 @@ function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
     else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
   return { world, clock: realClock, print };
-}
-
-async function register(environment: Environment, { spec }: LocalCluster): Promise<void> {
-  try {
-    await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec);
-  } catch (error) {
-    if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });
-    throw error;
-  }
 }
 
 const realClock = runnerClock(Date.now);

@@ -1,28 +1,24 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parse, stringify } from 'yaml';
 import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
-import { codeOf, defined } from '../lib/util/values.ts';
+import { codeOf } from '../lib/util/values.ts';
 import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
-import { bearerOf, newRunKey, refusalOf } from './local-request.ts';
-import { listenOnLoopback } from './loopback-server.ts';
+import { answering, bearerOf, type LocalReply, listenOnLoopback, newRunKey, refusalOf } from './local-server.ts';
 import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/**
- * The time after which idle connections end. API servers end them after 90 s. If this server ended a connection first, the next
- * review on it could fail.
- */
+/** The time after which idle connections end, longer than the 90 s of API servers, so that no review meets an end. */
 const KEEP_ALIVE_MS = 100_000;
 
 /**
- * Serves the admission webhook of one cluster, with a new token and a new certificate. `notes` are the next steps for users.
+ * Serves the admission webhook of one cluster with a new token and a new certificate. `notes` are the next steps for users.
  * @throws StartError if the folder is not safe or the port is not free
  */
 export async function openAdmission(
@@ -49,9 +45,7 @@ export async function openAdmission(
 }
 
 /**
- * Fills in the admission files of `deploy/` for an API server on this machine, and writes them to `folder`, which belongs to
- * this user. `ca` is PEM.
- * @returns the files for the API server's flag `--admission-control-config-file`, and for `kubectl apply -f`
+ * Writes the files of `deploy/` for an API server on this machine to `folder`, which belongs to this user. `ca` is PEM.
  * @throws StartError if the folder is not safe
  */
 export async function writeAdmissionFiles(
@@ -84,9 +78,7 @@ async function shipped(name: string): Promise<any> {
 }
 
 /**
- * Serves the handler over HTTPS on the loopback, in place of a function URL. Requests without the token are refused
- * before their body is read.
- * @returns a function that ends the server
+ * Serves the handler over HTTPS on the loopback, in place of a function URL. Returns a function that ends the server.
  * @throws StartError if the port is not free
  */
 export async function serveAdmission(
@@ -95,48 +87,25 @@ export async function serveAdmission(
   { certified, port, token }: { readonly certified: CertifiedKey; readonly port: number; readonly token: string },
 ): Promise<() => Promise<void>> {
   const rules = { host: `${HOST}:${port}`, key: token, keyOf: bearerOf, mediaTypes: ['application/json'] };
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  const answer = async (request: IncomingMessage): Promise<LocalReply> => {
     const refusal = refusalOf(request, rules);
-    if (refusal !== undefined) {
-      response.writeHead(refusal.status, { connection: 'close' }).end(refusal.message);
-      return;
-    }
-    const body = await text(request);
-    const { pathname, search } = new URL(request.url ?? '/', `https://${HOST}`);
-    const { method = '', headers } = request;
-    const event = urlEvent({ method, path: pathname, query: search.slice(1), headers, body });
-    const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
-    response.writeHead(reply.statusCode, reply.headers).end(reply.body);
+    if (refusal) return { status: refusal.status, headers: { connection: 'close' }, body: refusal.message };
+    const event = urlEvent(request, await text(request));
+    const { statusCode, ...reply } = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+    return { status: statusCode, ...reply };
   };
-  const server = createServer({ ...certified, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-    // A caller that hangs up gets no answer.
-    answer(request, response).catch(() => response.destroy());
-  });
+  const server = createServer({ ...certified, keepAliveTimeout: KEEP_ALIVE_MS }, answering(answer));
   const { close } = await listenOnLoopback(server, port).catch((error: unknown) => {
     throw new StartError(3, `Port ${port} cannot be used (${codeOf(error)}): name a free one with --admission.`);
   });
   return close;
 }
 
-export interface UrlRequest {
-  readonly method?: string;
-  readonly path?: string;
-  readonly query?: string;
-  readonly headers?: Readonly<Record<string, unknown>>;
-  readonly body?: string;
-  readonly cameAtMs?: number;
-}
-
 /** Returns the event of a function URL (payload format 2.0), with only the fields that the handler reads. */
-export function urlEvent(request: UrlRequest): object {
-  const { method = 'POST', path = '/demo', query = '', headers = {}, body = '', cameAtMs } = request;
-  return {
-    version: '2.0',
-    rawPath: path,
-    rawQueryString: query,
-    headers,
-    requestContext: { http: { method, path }, ...defined({ timeEpoch: cameAtMs }) },
-    ...(body !== '' && { body }),
-    isBase64Encoded: false,
-  };
+export function urlEvent(
+  { method, url = '/', headers }: Partial<Pick<IncomingMessage, 'method' | 'url' | 'headers'>>,
+  body: string,
+) {
+  const { pathname: rawPath, search } = new URL(url, `https://${HOST}`);
+  return { rawPath, rawQueryString: search.slice(1), headers, body, requestContext: { http: { method } } };
 }

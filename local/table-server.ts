@@ -3,13 +3,11 @@ import { createRequire } from 'node:module';
 import { isNativeError } from 'node:util/types';
 import dynalite from 'dynalite';
 import { codeOf, defined } from '../lib/util/values.ts';
-import { createTable } from './create-table.ts';
 import { ownFolder } from './data-folder.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
-import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
-import { listenOnLoopback } from './loopback-server.ts';
+import { type LocalRules, listenOnLoopback, refusalOf, tableKeyOf } from './local-server.ts';
 import { StartError } from './start-options.ts';
-import { tableServerClient } from './table-client.ts';
+import { createTable, tableServerClient } from './table-client.ts';
 
 export type TableServer = Awaited<ReturnType<typeof startTableServer>>;
 
@@ -38,25 +36,22 @@ export async function startTableServer({ key, path }: { readonly key: string; re
     request.removeAllListeners('error');
     request.on('error', () => undefined);
   });
-  const access = { endpoint: `http://${host}`, key };
-  const client = tableServerClient(access);
+  const endpoint = `http://${host}`;
+  const client = tableServerClient(endpoint, key);
   const closeBoth = () => close().finally(() => client.destroy());
   // dynalite opens its folder in the background, and answers the first request only after that.
   await createTable(client, LOCAL_TABLE).catch(async (error: unknown) => {
     await closeBoth();
     throw error;
   });
-  return { ...access, client, close: closeBoth };
+  return { endpoint, key, client, close: closeBoth };
 }
 
 const AWS_JSON = 'application/x-amz-json-1.0';
 
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
-/**
- * Starts a table server for the table in a folder. A missing folder is created.
- * @throws StartError if the folder cannot be opened
- */
+/** Starts a table server for the table in a folder, which is created. @throws StartError if it cannot be opened */
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   try {
     await ownFolder(folder);
@@ -69,37 +64,30 @@ export async function openTableFolder(folder: string, key: string): Promise<Tabl
   }
 }
 
-interface LevelDb {
-  open(): Promise<void>;
-  close(): Promise<void>;
-}
-
 const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
 
-interface LevelIterator {
+interface Closable {
+  open(): Promise<void>;
   close(): Promise<void>;
   return?(): Promise<void>;
 }
 
-/**
- * Adds the method `return` to the iterators of dynalite's database, because dynalite 4.0.0 calls this method to end an
- * iterator. Otherwise each query would leave an iterator open, with its snapshot.
- */
+/** Adds `return` to the iterators of the database, because dynalite 4.0.0 calls it at the end of each query. */
 function letIteratorsReturn(): void {
   const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));
-  const { AbstractKeyIterator, AbstractValueIterator } = requireAsLevel('abstract-level') as Readonly<
-    Record<'AbstractKeyIterator' | 'AbstractValueIterator', { readonly prototype: LevelIterator }>
-  >;
-  for (const { prototype } of [AbstractKeyIterator, AbstractValueIterator]) {
-    prototype.return ??= function returned(this: LevelIterator) {
-      return this.close();
-    };
+  const classes: Record<string, { readonly prototype: Closable }> = requireAsLevel('abstract-level');
+  for (const name of ['AbstractKeyIterator', 'AbstractValueIterator']) {
+    const { prototype } = classes[name] ?? {};
+    if (prototype)
+      prototype.return ??= function returned(this: Closable) {
+        return this.close();
+      };
   }
 }
 
 /** Checks that dynalite can open its folder, because dynalite's own failure to do so cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
-  const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
+  const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => Closable };
   const database = new Level(folder);
   try {
     await database.open();

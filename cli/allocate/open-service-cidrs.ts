@@ -1,9 +1,9 @@
-import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
 import type { RangeName } from '../../lib/allocate/request.ts';
-import { canonicalAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/request-context.ts';
+import { canonicalAddress, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
-import { isUsableIn, type Network } from '../../lib/allocator/network.ts';
-import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
+import { isUsableIn, type Network, rangeSize, usableOf } from '../../lib/allocator/network.ts';
+import { type PickIndex, reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
@@ -26,7 +26,6 @@ import type { ItemState } from '../../lib/range/range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { eachOf } from '../../lib/util/async.ts';
 import { defined } from '../../lib/util/values.ts';
-import { freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
 /** The maximum number of holds of a cluster, because the pass that deletes expired holds reads them in one reply (2 MiB). */
@@ -55,8 +54,7 @@ export async function openServiceCidrs(
   const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
   const heldBy = async (requestId: string) => {
     const objects = await port.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
-    const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
-    return names.filter((name) => !isRefused(itemIn(all, name)));
+    return objects.flatMap((object) => holdIn(object)?.items ?? []).filter((name) => !isRefused(itemIn(all, name)));
   };
   return {
     heldBy,
@@ -94,7 +92,7 @@ async function holdAddresses(
   requested: readonly Requested[],
   { hold, own, ready, pick }: Holding,
 ): Promise<Allocated> {
-  const taken = new Set((await readOwners(kubernetes)).keys());
+  const taken = new Set(addressOwners(await listAllServices(kubernetes)).keys());
   let holds = 0;
   for await (const batch of kubernetes.ipAddresses()) {
     for (const { name, managedBy } of batch) {
@@ -102,7 +100,10 @@ async function holdAddresses(
       if (managedBy === MANAGED_BY_HOLDS) holds += 1;
     }
   }
-  if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
+  if (holds - own.size + requested.length > MOST_HOLDS) {
+    const message = `this cluster has ${holds} holds and room for ${MOST_HOLDS}: release some, let some end, or hold fewer items`;
+    return refused('HoldsFull', message);
+  }
   const candidates = freeAddresses(ready, (address) => taken.has(address), pick);
   const holdNext = async (): Promise<string | Refusal> => {
     const [before] = own;
@@ -144,10 +145,7 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
   return object !== undefined && holdIn(object)?.requestId === hold.requestId;
 }
 
-/**
- * Releases only held addresses, never the address of a Service. Reads the Services once, after it has found the first hold:
- * while the IPAddress of a hold exists, no API server allocates the address to a Service.
- */
+/** Releases only held addresses. While a hold's IPAddress exists, no API server gives its address to a Service. */
 async function releaseAddresses(
   kubernetes: ClusterPort,
   items: readonly string[],
@@ -160,9 +158,12 @@ async function releaseAddresses(
     if (object === undefined) return { outcome: 'free' };
     const hold = holdIn(object);
     if (hold === undefined || !mayRelease(hold, item, options)) return { outcome: 'kept' };
-    owners ??= await readOwners(kubernetes);
+    owners ??= addressOwners(await listAllServices(kubernetes));
     const owner = owners.get(item);
-    if (owner !== undefined) return { outcome: 'kept', refusal: ofService(owner) };
+    if (owner !== undefined) {
+      const message = `Service ${owner} has the address: the hold stays until the repair of IPAddresses replaces it`;
+      return { outcome: 'kept', refusal: refused('NotHeld', message) };
+    }
     checkTime?.();
     const result = await kubernetes.delete(object);
     if (result === 'conflict') return { outcome: 'kept' };
@@ -176,10 +177,6 @@ async function releaseAddresses(
   return results;
 }
 
-async function readOwners(kubernetes: ClusterPort): Promise<ReadonlyMap<string, string>> {
-  return addressOwners(await listAllServices(kubernetes));
-}
-
 function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesObject | undefined> {
   return kubernetes.get({ kind: 'IPAddress', name });
 }
@@ -191,12 +188,32 @@ function itemIn(networks: readonly Network[], value: string): string | Refusal {
   return ipNotInRange(value, networks.map(({ text }) => text).join(', '));
 }
 
-function ofService(owner: string): Refusal {
-  const message = `Service ${owner} has the address: the hold stays until the repair of IPAddresses replaces it`;
-  return refused('NotHeld', message);
+/** The maximum number of addresses among which a random start is chosen, because `randomInt` accepts only limits below 2^48. */
+const MOST_STARTS = 2n ** 47n;
+
+/** Yields free addresses. Static bands come first, because API servers use them last. Each band begins at random. */
+export function* freeAddresses(
+  networks: readonly Network[],
+  isTaken: (address: string) => boolean,
+  pick: PickIndex,
+): Generator<string> {
+  for (const isStatic of [true, false]) {
+    for (const network of networks) {
+      const { first, last } = usableOf(network);
+      const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
+      const band = isStatic
+        ? { from: first, size: reserved }
+        : { from: first + reserved, size: last - first + 1n - reserved };
+      for (const value of fromRandomStart(band, pick)) {
+        const address = formatAddress({ family: network.family, value });
+        if (!isTaken(address)) yield address;
+      }
+    }
+  }
 }
 
-function tooManyHolds(holds: number): Refusal {
-  const message = `this cluster has ${holds} holds and room for ${MOST_HOLDS}: release some, let some end, or hold fewer items`;
-  return refused('HoldsFull', message);
+function* fromRandomStart({ from, size }: { from: bigint; size: bigint }, pick: PickIndex): Generator<bigint> {
+  if (size <= 0n) return;
+  const start = BigInt(pick(Number(size < MOST_STARTS ? size : MOST_STARTS)));
+  for (let step = 0n; step < size; step += 1n) yield from + ((start + step) % size);
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
-import { isRefused, type Refusal, refused } from '../../lib/allocator/refusal.ts';
+import { isRefused, refused } from '../../lib/allocator/refusal.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { mayEndHoldsIn } from '../../lib/loops/end-holds.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
@@ -19,8 +19,7 @@ import { completeAlways } from '../terminal.ts';
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request in the same way as the function `allocate`, with the caller's rights on the table, and on the API server if the
- * API servers allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
+ * Runs a request as the function `allocate` does, with the caller's rights. Ctrl-C does not end a request that has begun.
  * @param next the user's next step if the outcome is unknown. The error's message ends with this text
  * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
  */
@@ -52,7 +51,8 @@ export async function runRequest(
       const last = await readRunRecord(table, spec.name, 'cluster-ip-repair');
       const isEnded =
         request.operation !== 'allocate' || request.hold?.until === 'forever' || mayEndHoldsIn(last?.record.state);
-      return isRefused(held) || isEnded ? held : neverEnded(spec.name);
+      const fault = `the passes of cluster ${spec.name} may not delete IPAddresses, or none has recorded yet that it may: this hold would never end. Allow them "create" and "delete" of "ipaddresses" and wait for the next pass of cluster-ip-repair, or use --hold forever`;
+      return isRefused(held) || isEnded ? held : refused('NotReady', fault);
     },
   });
   try {
@@ -72,13 +72,6 @@ export async function runRequest(
   } finally {
     await clusters?.close();
   }
-}
-
-function neverEnded(cluster: string): Refusal {
-  return refused(
-    'NotReady',
-    `the passes of cluster ${cluster} may not delete IPAddresses, or none has recorded yet that it may: this hold would never end. Allow them "create" and "delete" of "ipaddresses" and wait for the next pass of cluster-ip-repair, or use --hold forever`,
-  );
 }
 
 /** The exit codes of refusals. Every other refusal has the exit code `findings`. */
@@ -101,13 +94,10 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   const { code = '', message = 'it was refused' } = error ?? {};
   // Upstream's message for a range that no pass has saved yet contains no next step.
   const isUnsaved = code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
-  const next = isUnsaved ? ` ${passFirst(cluster, items[0]?.range)}` : '';
+  const loop = items[0]?.range === 'servicenodeports' ? 'node-port-repair' : 'cluster-ip-repair';
+  const pass = `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
+  const next = isUnsaved ? ` ${pass}` : '';
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
-}
-
-function passFirst(cluster: string, range: string | undefined): string {
-  const loop = range === 'servicenodeports' ? 'node-port-repair' : 'cluster-ip-repair';
-  return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
 /** Returns telemetry that prints a warning for each item whose release failed. Refusals are in the answer instead. */

@@ -33,7 +33,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   const [{ exitCodeOfPass, passLines, plainPass, runOnce }, { LOOP_DEFINITIONS }, { passEnvironment }] =
     await Promise.all([
       import('../passes/run-once.ts'),
-      import('../../local/loop-handlers.ts'),
+      import('../../local/clock-driven-runner.ts'),
       import('../pass-environment.ts'),
     ]);
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();

@@ -92,7 +92,7 @@ function parentText({ parent, managedBy }: IpAddress): string {
 }
 
 function withAge(name: string, { createdAtMs }: Pick<ServiceUse, 'createdAtMs'>, nowMs: number): string {
-  return createdAtMs === undefined ? name : `${name} (created ${formatAge(nowMs - createdAtMs)} ago)`;
+  return createdAtMs === 0 ? name : `${name} (created ${formatAge(nowMs - createdAtMs)} ago)`;
 }
 
 function rangeText({ range, key, band }: ItemStatus): string {

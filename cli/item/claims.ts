@@ -17,10 +17,11 @@ import type { ItemPlace } from './item-place.ts';
 
 /** The time limit of the reads. A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
+
 export interface ServiceUse {
   /** `namespace/name`. */
   readonly service: string;
-  readonly createdAtMs?: number;
+  readonly createdAtMs: number;
 }
 
 /** The object that Kubernetes 1.33 and later create for each cluster IP. */
@@ -31,7 +32,7 @@ export interface IpAddress {
   /** The manager of the object; absent if the API servers manage it. */
   readonly managedBy?: string;
   readonly hasWrongLabels: boolean;
-  readonly createdAtMs?: number;
+  readonly createdAtMs: number;
 }
 
 export interface ItemClaims {
@@ -48,7 +49,7 @@ export interface ClaimsNotRead {
 }
 
 /** Returns the Services of each of `places` in order; with `details`, also IPAddresses. Prints an error if the list fails. */
-export async function readClaims(
+export function readClaims(
   cli: Cli,
   spec: ClusterSpec,
   places: readonly ItemPlace[],
@@ -74,8 +75,10 @@ export function readHoldsOfCluster(
   options: ConnectionOptions,
 ): Promise<readonly Hold[] | ClaimsNotRead> {
   return readCluster(cli, spec, options, 'IPAddresses', async (kubernetes) => {
-    const held = (await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)).flatMap((one) => holdIn(one) ?? []);
-    return held.reduce<readonly Hold[]>((holds, { items, ...terms }) => withHold(holds, items, terms), []);
+    const objects = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR);
+    let holds: readonly Hold[] = [];
+    for (const hold of objects.flatMap((object) => holdIn(object) ?? [])) holds = withHold(holds, hold.items, hold);
+    return holds;
   });
 }
 
@@ -107,7 +110,7 @@ async function readCluster<Result>(
 
 function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): ServiceUse[] {
   const claimed = kind === 'ip' ? service.clusterIPs.map(canonicalAddress) : nodePortsOf(service).map(String);
-  const claim = { service: `${service.namespace}/${service.name}`, ...createdAt(service) };
+  const claim = { service: `${service.namespace}/${service.name}`, createdAtMs: service.createdAtMs };
   return claimed.filter((text) => text === item).map(() => claim);
 }
 
@@ -136,21 +139,15 @@ async function readRecord(
 export function ipAddressOf(record: IPAddressRecord): IpAddress {
   const { group, resource, namespace, name } = record.parent;
   const isOfService = group === '' && resource === 'services';
-  const kind = [resource, group].filter((part) => part !== '').join('.');
   const isManaged = record.managedBy === MANAGED_BY_API_SERVERS;
+  const kind = isOfService ? '' : `${[resource, group].filter(Boolean).join('.')} `;
   return {
-    parent: isOfService
-      ? `${namespace}/${name}`
-      : `${kind} ${[namespace, name].filter((part) => part !== '').join('/')}`,
+    parent: kind + [namespace, name].filter(Boolean).join('/'),
     isOfService,
     ...(!isManaged && { managedBy: record.managedBy }),
     hasWrongLabels: !isManaged || record.family !== familyOf(record.name),
-    ...createdAt(record),
+    createdAtMs: record.createdAtMs,
   };
-}
-
-function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
-  return createdAtMs > 0 ? { createdAtMs } : {};
 }
 
 export function ipAddressFault({ services, ipAddress, isRecordRead }: ItemClaims): string | undefined {
@@ -165,9 +162,7 @@ export function ipAddressFault({ services, ipAddress, isRecordRead }: ItemClaims
   }
   const own = services.find(({ service }) => service === parent);
   if (own === undefined) return `its IPAddress belongs to ${parent}, which does not have it`;
-  const older = services.find(
-    ({ createdAtMs }) => createdAtMs !== undefined && own.createdAtMs !== undefined && createdAtMs < own.createdAtMs,
-  );
+  const older = services.find(({ createdAtMs }) => createdAtMs < own.createdAtMs);
   if (older !== undefined) return `its IPAddress belongs to ${parent}, although ${older.service} is older`;
   return ipAddress.hasWrongLabels ? 'the labels of its IPAddress are not those of API servers' : undefined;
 }

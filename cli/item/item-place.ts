@@ -32,7 +32,6 @@ export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'ite
   return isRefused(allocator) ? undefined : allocator.indexOf(item);
 }
 
-/** Returns the band of an item. Services that request no value get items of the static band only if the dynamic band is full. */
 export function bandOf({ key, range, item }: ItemPlace): 'static' | 'dynamic' {
   const allocator = emptyRange(key, range);
   if (isRefused(allocator)) return 'dynamic';
@@ -58,10 +57,9 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
 
 /** Returns whether an address can be allocated from a range. API servers also allocate addresses too high for a bitmap. */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
-  const [network, address] = [parseCidr(cidr), parseAddress(item)];
-  if (network === undefined || address === undefined || network.family !== address.family) return false;
   if (allocator === 'table') return bitIn(cidr, { key: RANGE_KEYS.primary, item }) !== undefined;
-  return isUsableIn(network, address);
+  const [network, address] = [parseCidr(cidr), parseAddress(item)];
+  return network !== undefined && address !== undefined && isUsableIn(network, address);
 }
 
 function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
@@ -72,7 +70,7 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   const range = spec.serviceNodePortRange;
   const allocator = emptyRange(RANGE_KEYS.nodePorts, range);
   const refusal = isRefused(allocator) ? allocator : allocator.refusalIfOutside(item);
-  if (refusal !== undefined) throw new CliError(EXIT.findings, refusal.message);
+  if (refusal) throw new CliError(EXIT.findings, refusal.message);
   return { kind: 'port', item, key: RANGE_KEYS.nodePorts, range, loop: 'node-port-repair' };
 }
 

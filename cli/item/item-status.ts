@@ -4,7 +4,7 @@ import { type Hold, holdOn } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { AllocatorOfRecord, ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { defined } from '../../lib/util/values.ts';
@@ -15,7 +15,7 @@ export interface ItemFacts {
   readonly cluster: RegisteredCluster;
   readonly place: ItemPlace;
   /** The saved range. Absent if no pass has saved the range. */
-  readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
+  readonly saved?: { readonly stored: StoredRange; readonly item: Pick<Item, 'updatedAtMs'> };
   readonly record?: RunRecord;
   /** The Services that use the item, its IPAddress and its hold. Absent if Services were not read. */
   readonly claims?: ItemClaims;
@@ -23,7 +23,7 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** The band of the item. Services that request no value get items of the static band only if the dynamic band is full. */
+  /** Services that request no value get items of the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if an enforcing pass has saved the current range. Absent if the API servers allocate. */
@@ -51,7 +51,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
     band: bandOf(place),
     state: taken === undefined ? 'unknown' : taken ? 'taken' : 'free',
     ...(allocator === 'table' && { ready: isCurrent && kept?.stored.range === place.range }),
-    ...defined({ savedAtMs: kept?.savedAtMs, hold, strikes }),
+    ...defined({ savedAtMs: kept?.item.updatedAtMs, hold, strikes }),
     findings: record?.findings.filter(({ item }) => item === place.item) ?? [],
     faults: faultsOf(facts, taken),
   };
@@ -74,8 +74,8 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
 }
 
 /**
- * Returns the strikes of the item. `undefined` if the API servers allocate, because only the table records strikes; if a Service
- * has the item; or if no strike is recorded and Services were not read. After a pass in mode observe, strikes start from zero.
+ * Returns the strikes of the item; `undefined` if a Service has it, if API servers allocate, or if none is recorded and
+ * Services were not read. After a pass in mode observe, strikes start from zero.
  */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;
@@ -105,12 +105,7 @@ export async function readItemFacts(
 ): Promise<ItemFacts> {
   const { name } = cluster.spec;
   const [run, read] = await Promise.all([readRunRecord(table, name, place.loop), readRange(table, name, place.key)]);
-  return {
-    cluster,
-    place,
-    ...(read && { saved: { stored: read.stored, savedAtMs: read.item.updatedAtMs } }),
-    ...defined({ record: run?.record }),
-  };
+  return { cluster, place, ...defined({ saved: read, record: run?.record }) };
 }
 
 /** Returns the ServiceCIDRs that the last pass found, if API servers allocate from them. @throws TableError */

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from
 import { LOOPS, type Loop, SCHEDULE_SECONDS, STACK_LOOP } from '../../lib/spec/cluster-spec.ts';
 import type { CounterName, InvocationLabels, Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import { defined } from '../../lib/util/values.ts';
-import { answering, type LocalReply } from '../../local/loopback-server.ts';
+import { answering, type LocalReply } from '../../local/local-server.ts';
 import { type ListenAddress, listening } from '../listen.ts';
 import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts';
 import { sharedRead } from '../page/serve-page.ts';

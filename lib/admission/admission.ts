@@ -1,17 +1,20 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod/mini';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
-import { answerBudgetMs, DispatchError } from '../runtime/deadline.ts';
+import { answerBudgetMs, DispatchError, withDeadline } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { shapeFaults } from '../spec/shapes.ts';
 import { clusterNames } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
 import { anyPartOf } from '../util/back-off.ts';
-import { admit, logFault, logVerdict, type Verdict } from './admit.ts';
+import { cutText } from '../util/values.ts';
+import { admit, failed, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
   httpReply,
@@ -24,10 +27,40 @@ import {
   unknownToken,
   type WebhookReply,
 } from './request.ts';
-import { unavailable } from './response.ts';
-import { suffix } from './service.ts';
-import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
+import { failure } from './response.ts';
 import { ClusterTokens, Rate, REVIEWS, type TokenCheck } from './tokens.ts';
+
+const settingsShape = z.pipe(
+  z.object({
+    ADMISSION_ON_FAILURE: z.enum(['refuse', 'allow']),
+    ADMISSION_DEADLINE_SECONDS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.gte(1), z.lte(28))),
+    ADMISSION_TOKEN_STORE: z.enum(['secretsManager', 'ssm']),
+    SECRETS_PREFIX: z.string().check(z.minLength(1)),
+  }),
+  z.transform((variables) => ({
+    /** The answer if the table cannot allocate. `refuse`: the Service is refused. `allow`: its API server allocates. */
+    onFailure: variables.ADMISSION_ON_FAILURE,
+    /** The time limit for an answer. It must be less than the webhook's `timeoutSeconds`. */
+    deadlineMs: variables.ADMISSION_DEADLINE_SECONDS * 1000,
+    tokenStore: variables.ADMISSION_TOKEN_STORE,
+    secretsPrefix: variables.SECRETS_PREFIX,
+  })),
+);
+
+export type AdmissionSettings = Readonly<z.infer<typeof settingsShape>>;
+
+/** Reads the environment variables of the function. Throws a `DispatchError` with code `BadEnvironment`. */
+export function admissionSettings(variables: Readonly<Record<string, string | undefined>>): AdmissionSettings {
+  const { data, error } = settingsShape.safeParse(variables);
+  if (error === undefined) return data;
+  const faults = shapeFaults(error, 'the environment');
+  throw new DispatchError('BadEnvironment', `Environment variables are wrong, which serverless.yml sets: ${faults}.`);
+}
+
+/** Returns the name of the secret with the tokens of a cluster. In Parameter Store, the name begins with `/`. */
+export function tokensNameOf({ tokenStore, secretsPrefix }: AdmissionSettings, cluster: string): string {
+  return `${tokenStore === 'ssm' ? '/' : ''}${secretsPrefix}admission/${cluster}`;
+}
 
 export interface AdmissionOptions {
   /** If absent, the settings come from the environment variables. */
@@ -35,8 +68,6 @@ export interface AdmissionOptions {
   /** Reads the tokens of a cluster. If absent, they are read from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
-  /** Returns a random suffix for `generateName`. Default: five random letters or digits. */
-  readonly newSuffix?: () => string;
   /** Waits after a lost attempt. The first attempt has number 0. Default: a random time. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
@@ -61,18 +92,15 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
   return (event, context) =>
     runInvocation('admission', context, async (invocation) => {
       known ??= open(options, invocation);
+      const work = { ...known, invocation, options };
       const request = httpRequestIn(event);
       if ('statusCode' in request) return logFault(invocation, request, undefined, 'not a request for a review');
       const budgetMs = budgetOf(request, known.settings, invocation);
-      const deadline = invocation.environment.startDeadline(budgetMs);
-      const closing = invocation.environment.startDeadline(budgetMs + RELEASING_MS);
-      const signals = { signal: deadline.signal, closing: closing.signal };
-      try {
-        return await answer(request, { ...known, ...signals, invocation, options });
-      } finally {
-        deadline.cancel();
-        closing.cancel();
-      }
+      return withDeadline(invocation.environment, budgetMs, (signal) =>
+        withDeadline(invocation.environment, budgetMs + RELEASING_MS, (closing) =>
+          answer(request, { ...work, signal, closing }),
+        ),
+      );
     });
 }
 
@@ -107,9 +135,7 @@ async function answer(request: AdmissionHttpRequest, work: Work): Promise<Webhoo
   const { cluster, bodyBytes } = request;
   const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
-  if (check.outcome === 'unknown') {
-    return logFault(invocation, unknownToken(), cluster, check.reason);
-  }
+  if (check.outcome === 'unknown') return logFault(invocation, unknownToken(), cluster, check.reason);
   if (!rate.admits(cluster, invocation.environment.nowMs(), Math.max(1, bodyBytes / BYTES_OF_REVIEW))) {
     return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
   }
@@ -122,28 +148,22 @@ async function answer(request: AdmissionHttpRequest, work: Work): Promise<Webhoo
     invocation.telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason });
     return reviewReply(uid, { allowed: true });
   }
-  const { verdict, retries } = await judge(cluster, review, work);
-  logVerdict(invocation, cluster, review, verdict, retries);
+  const verdict = await judge(cluster, review, work);
   if (verdict.outcome === 'notRegistered') return unauthorized();
   return reviewReply(review.uid, responseOf(verdict, work.settings));
 }
 
-async function checked({ cluster, token }: AdmissionHttpRequest, { tokens, signal }: Work): Promise<TokenCheck> {
-  try {
-    return await unlessAborted(signal, () => tokens.check(cluster, token, signal));
-  } catch (error) {
+function checked({ cluster, token }: AdmissionHttpRequest, { tokens, signal }: Work): Promise<TokenCheck> {
+  return unlessAborted(signal, () => tokens.check(cluster, token, signal)).catch((error: unknown) => {
     if (!(error instanceof DispatchError)) throw error;
     return { outcome: 'unknown', reason: errorSentence(error) };
-  }
+  });
 }
 
-async function judge(
-  cluster: string,
-  review: Review,
-  { invocation, options, turns, signal, closing }: Work,
-): Promise<{ readonly verdict: Verdict; readonly retries: number }> {
+async function judge(cluster: string, review: Review, work: Work): Promise<Verdict> {
+  const { invocation, options, turns, signal, closing } = work;
   const { environment, telemetry } = invocation;
-  const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
+  const { pick = randomInt, wait = shorterEachTime } = options;
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
   // An allocation whose outcome is unclear can be repeated, because the range records the items that were allocated for
@@ -153,37 +173,73 @@ async function judge(
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });
   };
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
-  const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
+  const admitted = () => admit(cluster, review, { ...tables, stack, pick, update, nowMs, logUnreleased });
   const verdict = await unlessAborted(closing, admitted).catch((error: unknown): Verdict => {
     if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
-    return { outcome: 'failed', code: error.code, message: errorSentence(error) };
+    return failed(error.code, errorSentence(error));
   });
-  return { verdict, retries: attempts.retries() };
+  logVerdict(invocation, cluster, review, verdict, attempts.retries());
+  return verdict;
 }
 
 function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewResponse {
-  switch (verdict.outcome) {
-    case 'allocated':
-      return { allowed: true, patch: verdict.patch };
-    case 'refused':
-      return { allowed: false, status: verdict.status };
-    case 'failed':
-      return onFailure === 'allow'
-        ? { allowed: true }
-        : { allowed: false, status: unavailable(publicMessage(verdict.code)) };
-    case 'leftAlone':
-    case 'observed':
-    case 'notRegistered':
-      return { allowed: true };
-  }
-}
-
-/** Returns the message for users of the cluster. It does not contain the name of the table, which is only in the log. */
-function publicMessage(code: string): string {
-  return `no address or port can be allocated from the table now (${code}): try again, or contact the administrator of this cluster`;
+  if (verdict.outcome === 'allocated') return { allowed: true, patch: verdict.patch };
+  if (verdict.outcome === 'refused') return { allowed: false, status: verdict.status };
+  if (verdict.outcome !== 'failed' || onFailure === 'allow') return { allowed: true };
+  // The reason is only in the log, because it contains the name of the table.
+  const message = `no address or port can be allocated from the table now (${verdict.code}): try again, or contact the administrator of this cluster`;
+  return { allowed: false, status: failure(503, 'ServiceUnavailable', message) };
 }
 
 async function shorterEachTime(attempt: number, tookMs: number): Promise<void> {
   const factor = Math.min(LONGEST_FACTOR, Math.max(1, tookMs / ATTEMPT_MS));
   await sleep(anyPartOf(factor * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0), Math.random));
+}
+
+/** The longest text in a log line. An invalid name in a review may be almost as long as the whole review. */
+const LONGEST_TEXT = 1_000;
+
+/** Logs the refusal of an HTTP request that the webhook does not review. The log line contains no part of the token. */
+function logFault(
+  { telemetry }: Invocation<TableEnvironment>,
+  reply: WebhookReply,
+  cluster: string | undefined,
+  reason: string,
+): WebhookReply {
+  const { statusCode } = reply;
+  telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
+  telemetry.count('allocationsRefused', 1, `Http${statusCode}`);
+  return reply;
+}
+
+function logVerdict(
+  { telemetry }: Invocation<TableEnvironment>,
+  cluster: string,
+  review: Review,
+  verdict: Verdict,
+  retries: number,
+): void {
+  const { uid, operation, namespace, service, dryRun } = review;
+  const { name, generateName } = service.metadata;
+  const isFine = verdict.outcome !== 'notRegistered' && !('code' in verdict);
+  telemetry.log(isFine ? 'info' : 'warn', `admission: ${verdict.outcome}`, {
+    cluster,
+    request: uid,
+    operation,
+    service: cutText(`${namespace}/${name === '' ? `${generateName}*` : name}`, LONGEST_TEXT),
+    ...(dryRun && { dryRun }),
+    ...fieldsOf(verdict),
+    retries,
+  });
+  telemetry.count('allocationRetries', retries);
+  if ('code' in verdict) telemetry.count('allocationsRefused', 1, verdict.code);
+  if (verdict.outcome === 'allocated' && !dryRun) {
+    telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length);
+  }
+}
+
+function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly string[] | undefined>> {
+  if (verdict.outcome === 'observed') return { wouldBe: verdict.wouldBe.outcome, ...fieldsOf(verdict.wouldBe) };
+  if (verdict.outcome !== 'allocated') return { reason: verdict.reason && cutText(verdict.reason, LONGEST_TEXT) };
+  return { clusterIPs: verdict.items.addresses, nodePorts: verdict.items.ports.map(String) };
 }

@@ -1,46 +1,57 @@
-import type { IPFamily } from '../allocator/ip-address.ts';
-import type { RefusalCode } from '../allocator/refusal.ts';
-import type { TableEnvironment } from '../runtime/environment.ts';
-import type { Invocation } from '../runtime/invocation.ts';
+import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
+import { parseCidr } from '../allocator/network.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
+import { isRefused, type Refusal, type RefusalCode } from '../allocator/refusal.ts';
+import type { Requested } from '../range/operations.ts';
+import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import { refusalOfUnrepaired } from '../table/range-allocations.ts';
-import { unwrittenTable } from '../table/table-views.ts';
-import { cutText } from '../util/values.ts';
+import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
 import {
-  type AllocationResult,
-  allocatePlan,
-  configuredFamilies,
-  type PlanAllocationOptions,
-} from './allocate-plan.ts';
+  configuredRange,
+  type RangeOptions,
+  rangeAllocations,
+  refusalOfUnrepaired,
+} from '../table/range-allocations.ts';
+import { unwrittenTable } from '../table/table-views.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
-import type { Review, WebhookReply } from './request.ts';
+import type { Review } from './request.ts';
 import {
   type AllocatedItems,
+  addressRefusal,
+  failure,
   namePatch,
   type PatchOperation,
   patchOf,
+  portRefusal,
   type RefusalStatus,
-  tooMany,
   tooManyPortsRefusal,
 } from './response.ts';
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
   /** The Service needs no new address or port, has an invalid name, or belongs to a cluster whose API servers allocate. */
-  | { readonly outcome: 'leftAlone'; readonly reason?: string }
+  | { readonly outcome: 'leftAlone' | 'notRegistered'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
-  | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
-  /** The table cannot allocate at the moment. */
-  | { readonly outcome: 'failed'; readonly code: string; readonly message: string }
-  | { readonly outcome: 'notRegistered' }
+  | Refused
   /** The answer in `mode: observe`. `wouldBe` is the answer that `mode: enforce` would give. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
-export interface AdmitOptions extends PlanAllocationOptions {
+type Refused =
+  | { readonly outcome: 'refused'; readonly code: string; readonly reason: string; readonly status: RefusalStatus }
+  /** The table cannot allocate at the moment. */
+  | { readonly outcome: 'failed'; readonly code: string; readonly reason: string };
+
+export interface AdmitOptions {
+  readonly table: KeyValueTable;
+  /** The same table with a later deadline, for the release of items after the deadline of `table`. */
+  readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
-  readonly newSuffix: () => string;
+  readonly pick: PickIndex;
+  readonly update: RangeOptions;
   readonly nowMs: () => number;
+  /** Logs that an item could not be released. The repair frees it as a leak. */
+  readonly logUnreleased: (error: TableError) => void;
 }
 
 /** The refusals that the registry gives too. Any other refusal means that the table cannot allocate at the moment. */
@@ -51,10 +62,7 @@ const MOST_PORTS = 256;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/**
- * Allocates from the table the items that a Service lacks, and returns the verdict.
- * @throws TableError. The repair then frees items that stay allocated without a Service.
- */
+/** Allocates what a Service lacks from the table. @throws TableError: a repair then frees what no Service has. */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
@@ -67,39 +75,42 @@ export async function admit(clusterName: string, review: Review, options: AdmitO
   const { spec } = cluster;
   if (spec.allocator === 'apiserver') return { outcome: 'leftAlone', reason: 'allocator: apiserver' };
   const owner = otherOwner(cluster, options.stack);
-  if (owner !== undefined) {
-    return { outcome: 'failed', code: 'OtherStack', message: `the cluster belongs to the stack ${owner}` };
-  }
-  const wanted = plan(configuredFamilies(spec));
+  if (owner !== undefined) return failed('OtherStack', `the cluster belongs to the stack ${owner}`);
+  const wanted = plan(spec.serviceClusterIPRanges.map(familyOfRange));
   if (isEmpty(wanted)) return { outcome: 'leftAlone' };
-  if (spec.mode === 'observe') {
-    return { outcome: 'observed', wouldBe: await allocate(cluster, review, wanted, dry(options)) };
-  }
-  return allocate(cluster, review, wanted, dryRun ? dry(options) : options);
+  const isObserved = spec.mode === 'observe';
+  const verdict = await allocate(cluster, review, wanted, isObserved || dryRun ? dry(options) : options);
+  return isObserved ? { outcome: 'observed', wouldBe: verdict } : verdict;
+}
+
+function familyOfRange(cidr: string): IPFamily {
+  return parseCidr(cidr)?.family ?? 'IPv4';
+}
+
+function dry(options: AdmitOptions): AdmitOptions {
+  const table = unwrittenTable(options.table, { nowMs: options.nowMs });
+  return { ...options, table, closingTable: table };
 }
 
 async function allocate(
   cluster: RegisteredCluster,
-  review: Review,
+  { service, namespace, operation }: Review,
   plan: Plan,
   options: AdmitOptions,
 ): Promise<Verdict> {
   const { table, nowMs } = options;
-  const { service, namespace, operation } = review;
-  const name = serviceName(service, options.newSuffix);
+  const name = serviceName(service, options.pick);
   if (!NAME.test(name) || !NAME.test(namespace))
     return { outcome: 'leftAlone', reason: 'a name that no Service can have' };
   if (plan.ports.length > MOST_PORTS) {
-    const status = tooManyPortsRefusal(name, plan.ports.length, MOST_PORTS);
-    return { outcome: 'refused', code: 'TooManyPorts', status };
+    return refused('TooManyPorts', tooManyPortsRefusal(name, plan.ports.length, MOST_PORTS));
   }
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
-  if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
+  if (unrepaired !== undefined) return failed(unrepaired.code, unrepaired.message);
   const claim = { nowMs, holdOwner: holdOwnerOf(service) };
   const ofService = { service: { namespace, name }, isNew: operation === 'CREATE', claim };
-  const result = await allocatePlan(plan, cluster, ofService, options);
-  if (result.outcome === 'refused') return verdictOf(result);
-  const { items } = result;
+  const items = await allocatePlan(plan, cluster, ofService, options);
+  if ('outcome' in items) return items;
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
@@ -108,74 +119,81 @@ function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
 }
 
-function verdictOf({ outcome, code, message, status }: Extract<AllocationResult, { outcome: 'refused' }>): Verdict {
-  if (code === 'TooManyUnclaimed') return { outcome, code, status: tooMany(message) };
-  if (status !== undefined && ABOUT_THE_REQUEST.has(code)) return { outcome, code, status };
-  return { outcome: 'failed', code, message };
-}
-
-function dry(options: AdmitOptions): AdmitOptions {
-  const table = unwrittenTable(options.table, { nowMs: options.nowMs });
-  return { ...options, table, closingTable: table };
-}
-
-/** The longest text in a log line. An invalid name in a review may be almost as long as the whole review. */
-const LONGEST_TEXT = 1_000;
-
-/** Logs the refusal of an HTTP request that the webhook does not review. The log line contains no part of the token. */
-export function logFault(
-  { telemetry }: Invocation<TableEnvironment>,
-  reply: WebhookReply,
-  cluster: string | undefined,
-  reason: string,
-): WebhookReply {
-  const { statusCode } = reply;
-  telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
-  telemetry.count('allocationsRefused', 1, `Http${statusCode}`);
-  return reply;
-}
-
-export function logVerdict(
-  { telemetry }: Invocation<TableEnvironment>,
-  cluster: string,
-  review: Review,
-  verdict: Verdict,
-  retries: number,
-): void {
-  const { uid, operation, namespace, service, dryRun } = review;
-  const { name, generateName } = service.metadata;
-  const isFine = verdict.outcome !== 'refused' && verdict.outcome !== 'failed' && verdict.outcome !== 'notRegistered';
-  telemetry.log(isFine ? 'info' : 'warn', `admission: ${verdict.outcome}`, {
-    cluster,
-    request: uid,
-    operation,
-    service: cutText(`${namespace}/${name === '' ? `${generateName}*` : name}`, LONGEST_TEXT),
-    ...(dryRun && { dryRun }),
-    ...fieldsOf(verdict),
-    retries,
-  });
-  telemetry.count('allocationRetries', retries);
-  if (verdict.outcome === 'refused' || verdict.outcome === 'failed') {
-    telemetry.count('allocationsRefused', 1, verdict.code);
-  }
-  if (verdict.outcome === 'allocated' && !dryRun) {
-    telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length);
+/** Allocates either all items of a plan or no item. */
+async function allocatePlan(
+  plan: Plan,
+  cluster: RegisteredCluster,
+  ofService: Omit<ServiceAllocationOptions, 'named'>,
+  { table, closingTable, pick, update, logUnreleased }: AdmitOptions,
+): Promise<AllocatedItems | Refused> {
+  const undos: (() => Promise<void>)[] = [];
+  const allocateFrom: AllocateFrom = async (key, wanted, named) => {
+    const range = configuredRange(cluster, key, pick);
+    if (range === undefined) throw new Error(`Cluster ${cluster.spec.name} has no ${key}`);
+    const given = await rangeAllocations(table, range, update).allocateFor(wanted, { ...ofService, named });
+    if (!isRefused(given)) undos.push(() => rangeAllocations(closingTable, range, update).undo(given.undo));
+    return given;
+  };
+  let isDone = false;
+  try {
+    const items = await allocateEach(ofService.service.name, plan, cluster, allocateFrom);
+    isDone = !('outcome' in items);
+    return items;
+  } finally {
+    for (const undo of isDone ? [] : undos.reverse()) {
+      await undo().catch((error: unknown) => {
+        if (!(error instanceof TableError)) throw error;
+        logUnreleased(error);
+      });
+    }
   }
 }
 
-function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly string[] | undefined>> {
-  switch (verdict.outcome) {
-    case 'allocated':
-      return { clusterIPs: verdict.items.addresses, nodePorts: verdict.items.ports.map(String) };
-    case 'refused':
-      return { reason: cutText(verdict.status.message, LONGEST_TEXT) };
-    case 'failed':
-      return { reason: `${verdict.code}: ${verdict.message}` };
-    case 'leftAlone':
-      return { reason: verdict.reason };
-    case 'observed':
-      return { wouldBe: verdict.wouldBe.outcome, ...fieldsOf(verdict.wouldBe) };
-    case 'notRegistered':
-      return {};
+type AllocateFrom = (
+  key: RangeKey,
+  requested: readonly Requested[],
+  named: readonly string[],
+) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal>;
+
+/** Allocates addresses before ports, as the registry does. */
+async function allocateEach(
+  name: string,
+  plan: Plan,
+  { spec: { serviceClusterIPRanges } }: RegisteredCluster,
+  allocateFrom: AllocateFrom,
+): Promise<AllocatedItems | Refused> {
+  const { ports, named } = plan;
+  const addresses: string[] = [];
+  for (const wanted of plan.addresses) {
+    const isPrimary = wanted.family === familyOfRange(serviceClusterIPRanges[0]);
+    const key = isPrimary ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+    const given = await allocateFrom(key, [canonical(wanted.value) || undefined], named.addresses.map(canonical));
+    if (isRefused(given)) return verdictOf(given, addressRefusal(name, plan, wanted, given));
+    addresses.push(...given.items);
   }
+  if (ports.length === 0) return { addresses, ports: [] };
+  const requested = ports.map(({ value }) => (value === 0 ? undefined : String(value)));
+  const given = await allocateFrom(RANGE_KEYS.nodePorts, requested, named.ports.map(String));
+  if (!isRefused(given)) return { addresses, ports: given.items.map(Number) };
+  const port = ports[given.index ?? -1];
+  return verdictOf(given, port && portRefusal(name, port, given));
+}
+
+function canonical(address: string): string {
+  return canonicalAddress(address) ?? address;
+}
+
+/** @param status the registry's refusal of the item. Absent if the refusal is not about a single item */
+function verdictOf({ code, message }: Refusal, status: RefusalStatus | undefined): Refused {
+  // The client can repeat the request after a repair pass.
+  if (code === 'TooManyUnclaimed') return refused(code, failure(429, 'TooManyRequests', message));
+  return status !== undefined && ABOUT_THE_REQUEST.has(code) ? refused(code, status) : failed(code, message);
+}
+
+function refused(code: string, status: RefusalStatus): Refused {
+  return { outcome: 'refused', code, status, reason: status.message };
+}
+
+export function failed(code: string, message: string): Refused {
+  return { outcome: 'failed', code, reason: `${code}: ${message}` };
 }

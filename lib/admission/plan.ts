@@ -1,11 +1,12 @@
-import type { IPFamily } from '../allocator/ip-address.ts';
-import { familiesOf, keepsPreferredStacks } from './ip-families.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import {
   asRead,
   completeNew,
   completeUpdate,
   getsHealthCheckPort,
   getsNodePorts,
+  HEADLESS,
   hasClusterIP,
   isHeadless,
   mayHaveNodePorts,
@@ -35,9 +36,8 @@ export interface WantedAddress {
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`).
- * Returns no items if the registry will refuse the Service. `stored` is the old object of an update. `configured`
- * begins with the cluster's primary family.
+ * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`); none if it
+ * will refuse the Service. `stored` is the old object of an update. `configured` begins with the cluster's primary family.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
@@ -82,14 +82,82 @@ function wantedAddresses(
   return { clusterIPs, addresses: isUpgrade ? wanted.slice(1) : [] };
 }
 
+const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'];
+
+/**
+ * Returns the family of each ClusterIP as the registry decides it (`initIPFamilyFields`), and the ClusterIPs that the spec
+ * sets; `undefined` if the registry will refuse the Service.
+ */
+function familiesOf(after: ServiceSpec, before: ServiceSpec | undefined, configured: readonly IPFamily[]) {
+  if (before !== undefined && keepsPreferredStacks(after, before)) {
+    return { families: after.ipFamilies.filter(isFamily), clusterIPs: after.clusterIPs };
+  }
+  const policy = after.ipFamilyPolicy ?? before?.ipFamilyPolicy ?? 'SingleStack';
+  if (!isWellFormed(after, policy)) return undefined;
+  const spec = before === undefined ? after : reduced(after, before, policy);
+  if (spec === undefined || !fitsPolicy(spec, policy, configured)) return undefined;
+  const { clusterIPs, ipFamilies } = spec;
+  const named = [...ipFamilies, ...clusterIPs.slice(ipFamilies.length).map(familyOf)].filter(isFamily);
+  if (!named.every((family) => configured.includes(family))) return undefined;
+  const families = named.length === 0 ? configured.slice(0, 1) : named;
+  const other = configured.find((family) => family !== families[0]);
+  const isUpgraded = policy !== 'SingleStack' && families.length === 1 && other !== undefined;
+  return { families: isUpgraded ? [...families, other] : families, clusterIPs };
+}
+
+/** Returns true if an update changes no IP of a PreferDualStack Service: it keeps its families in any cluster. */
+function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
+  return (
+    after.type === before.type &&
+    after.ipFamilyPolicy === 'PreferDualStack' &&
+    (before.ipFamilyPolicy ?? 'PreferDualStack') === 'PreferDualStack' &&
+    isDeepStrictEqual(after.clusterIPs, before.clusterIPs) &&
+    isDeepStrictEqual(after.ipFamilies, before.ipFamilies)
+  );
+}
+
+/** Returns whether the Service passes the registry's checks of its IPs (`ValidateServiceClusterIPsRelatedFields`). */
+function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
+  if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
+  if (clusterIPs.includes(HEADLESS)) return false;
+  if (!ipFamilies.every(isFamily) || new Set(ipFamilies).size < ipFamilies.length) return false;
+  const actual = clusterIPs.map(familyOf);
+  if (actual.includes(undefined) || new Set(actual).size < actual.length) return false;
+  return POLICIES.includes(policy) && actual.every((family, index) => family === (ipFamilies[index] ?? family));
+}
+
+function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFamily[]): boolean {
+  if (policy === 'SingleStack') return spec.clusterIPs.length < 2 && spec.ipFamilies.length < 2;
+  return policy !== 'RequireDualStack' || configured.length === 2;
+}
+
+/** Returns the spec, reduced to one family for SingleStack; `undefined` if the update removes a family with any other policy. */
+function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
+  if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
+  const { clusterIPs, ipFamilies } = after;
+  return {
+    ...after,
+    clusterIPs: isDeepStrictEqual(clusterIPs, before.clusterIPs) ? clusterIPs.slice(0, 1) : clusterIPs,
+    ipFamilies: isDeepStrictEqual(ipFamilies, before.ipFamilies) ? ipFamilies.slice(0, 1) : ipFamilies,
+  };
+}
+
+function isReduced(after: ServiceSpec, before: ServiceSpec): boolean {
+  const isShorter = (one: readonly string[], other: readonly string[]) => one.length > 0 && one.length < other.length;
+  return isShorter(after.clusterIPs, before.clusterIPs) || isShorter(after.ipFamilies, before.ipFamilies);
+}
+
+function isFamily(text: string | undefined): text is IPFamily {
+  return text === 'IPv4' || text === 'IPv6';
+}
+
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'];
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const LARGEST_PORT = 65_535;
 
 /**
- * Returns whether the registry may accept the type and the ports of a Service that is not headless (`ValidateService`
- * of `pkg/apis/core/validation`). The registry validates a Service after this allocation, so without this check the
- * items of an invalid Service would leak.
+ * Returns whether the registry may accept the type and ports of a Service that is not headless (`ValidateService`). It checks
+ * them after this allocation, so without this check the items of an invalid Service would leak.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   return (
@@ -110,17 +178,23 @@ function areUnique(texts: readonly string[]): boolean {
   return new Set(texts).size === texts.length;
 }
 
+/** The index of a port in `spec.ports`, or the health check port. */
+export type PortPlace = number | 'healthCheck';
+
 export interface WantedPort {
   /** The port, or 0 for any port. */
   readonly value: number;
-  /** The indexes in `spec.ports` of the ports that get this node port. A refusal mentions only the first index. */
-  readonly at: readonly number[] | 'healthCheck';
+  /** The places that get this node port. A refusal mentions only the first place. */
+  readonly at: readonly PortPlace[];
 }
 
 /** Returns the node ports of a new Service (`initNodePorts`). For example, 53/TCP and 53/UDP share one node port. */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
-  const requested = requestedByPort(spec.ports);
+  // Of several node ports that are requested for a port, the first counts.
+  const requested = new Map(
+    spec.ports.toReversed().flatMap(({ port, nodePort }) => (nodePort ? [[port, nodePort]] : [])),
+  );
   const wanted: WantedPort[] = [];
   const shared = new Map<number, { readonly value: number; readonly at: number[] }>();
   for (const [index, { port, nodePort }] of spec.ports.entries()) {
@@ -135,12 +209,6 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
     wanted.push(other);
   }
   return wanted;
-}
-
-function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number> {
-  const requested = new Map<number, number>();
-  for (const { port, nodePort } of ports) if (nodePort !== 0 && !requested.has(port)) requested.set(port, nodePort);
-  return requested;
 }
 
 /**
@@ -169,5 +237,5 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
 
 function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
   if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
-  return [{ value: after.healthCheckNodePort, at: 'healthCheck' }];
+  return [{ value: after.healthCheckNodePort, at: ['healthCheck'] }];
 }

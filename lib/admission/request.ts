@@ -2,45 +2,32 @@ import * as z from 'zod/mini';
 import { DispatchError } from '../runtime/deadline.ts';
 import { clusterName, shapeFaults } from '../spec/shapes.ts';
 import { exceededBound } from '../util/json-bounds.ts';
-import { jsonIn } from '../util/values.ts';
+import { defined, jsonIn } from '../util/values.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
-/** The event of a function URL (payload format 2.0). */
-const urlEvent = z.object({
-  rawPath: z.string(),
-  rawQueryString: z._default(z.string(), ''),
-  headers: z.record(z.string(), z.string()),
-  body: z.optional(z.string()),
-  isBase64Encoded: z._default(z.boolean(), false),
-  requestContext: z.object({ http: z.object({ method: z.string() }), timeEpoch: z.optional(z.number()) }),
-});
-
 const texts = z.record(z.string(), z.string());
-/** The event of a REST API (payload format 1.0). Absent values are `null`. */
-const apiEvent = z.object({
-  path: z.string(),
-  httpMethod: z.string(),
-  queryStringParameters: z.nullish(texts),
+const common = {
   headers: z.nullish(texts),
   body: z.nullish(z.string()),
   isBase64Encoded: z._default(z.boolean(), false),
-  requestContext: z.object({ requestTimeEpoch: z.optional(z.number()) }),
-});
-
+};
 const httpEvent = z.union([
-  urlEvent,
-  z.pipe(
-    apiEvent,
-    z.transform(({ path, httpMethod, queryStringParameters, headers, body, isBase64Encoded, requestContext }) => ({
-      rawPath: path,
-      rawQueryString: new URLSearchParams(queryStringParameters ?? {}).toString(),
-      headers: headers ?? {},
-      body: body ?? undefined,
-      isBase64Encoded,
-      requestContext: { http: { method: httpMethod }, timeEpoch: requestContext.requestTimeEpoch },
-    })),
-  ),
+  /** The event of a function URL (payload format 2.0). */
+  z.object({
+    ...common,
+    rawPath: z.string(),
+    rawQueryString: z._default(z.string(), ''),
+    requestContext: z.object({ http: z.object({ method: z.string() }), timeEpoch: z.optional(z.number()) }),
+  }),
+  /** The event of a REST API (payload format 1.0). Absent values are `null`. */
+  z.object({
+    ...common,
+    path: z.string(),
+    httpMethod: z.string(),
+    queryStringParameters: z.nullish(texts),
+    requestContext: z.object({ requestTimeEpoch: z.optional(z.number()) }),
+  }),
 ]);
 
 type HttpEvent = z.infer<typeof httpEvent>;
@@ -73,26 +60,35 @@ const MOST_BYTES = 3.25 * 1024 * 1024;
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookReply {
   const { data, success } = httpEvent.safeParse(event);
   if (!success) throw new DispatchError('BadEvent', 'The event is neither that of a function URL nor of a REST API.');
-  const { rawPath, headers, requestContext, rawQueryString } = data;
-  const cluster = rawPath.replace(/^\//, '');
+  const { path, method, timeout, cameAtMs } = lineOf(data);
+  const cluster = path.replace(/^\//, '');
   if (!clusterName.safeParse(cluster).success) return httpReply(404, 'not found');
-  if (requestContext.http.method !== 'POST')
-    return { ...httpReply(405, 'method not allowed'), headers: { allow: 'POST' } };
-  const token = bearerTokenIn(headers);
+  if (method !== 'POST') return httpReply(405, 'method not allowed', { allow: 'POST' });
+  const token = bearerTokenIn(data);
   if (token === undefined) return unauthorized();
-  const { timeEpoch: cameAtMs } = requestContext;
   const bodyBytes = Buffer.byteLength(data.body ?? '');
   const body = () => bodyOf(data, bodyBytes);
-  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, bodyBytes, body };
+  return { cluster, token, timeoutMs: timeoutIn(timeout), cameAtMs, bodyBytes, body };
 }
 
-export function httpReply(statusCode: number, text: string): WebhookReply {
-  return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
+/** Returns the fields of an event that have other names in the other payload format. */
+function lineOf(event: HttpEvent) {
+  if ('rawPath' in event) {
+    const { rawPath: path, rawQueryString, requestContext } = event;
+    const timeout = new URLSearchParams(rawQueryString).get('timeout');
+    return { path, timeout, method: requestContext.http.method, cameAtMs: requestContext.timeEpoch };
+  }
+  const { path, httpMethod: method, queryStringParameters: query, requestContext } = event;
+  return { path, timeout: query?.['timeout'], method, cameAtMs: requestContext.requestTimeEpoch };
+}
+
+export function httpReply(statusCode: number, text: string, headers: WebhookReply['headers'] = {}): WebhookReply {
+  return { statusCode, headers: { 'content-type': 'text/plain', ...headers }, body: `${text}\n` };
 }
 
 /** Returns the reply for a missing token, a wrong token and an unknown cluster: callers cannot distinguish them. */
 export function unauthorized(): WebhookReply {
-  return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
+  return httpReply(401, 'unauthorized', { 'www-authenticate': 'Bearer' });
 }
 
 /**
@@ -100,22 +96,23 @@ export function unauthorized(): WebhookReply {
  * review after a second, up to ten times within the timeout. A wait in this function would use up its concurrency instead.
  */
 export function unknownToken(): WebhookReply {
-  return { ...httpReply(503, 'unavailable'), headers: { 'content-type': 'text/plain', 'retry-after': '1' } };
+  return httpReply(503, 'unavailable', { 'retry-after': '1' });
 }
 
-function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
-  const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
+function bearerTokenIn({ headers }: HttpEvent): string | undefined {
+  const [, value] = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
   return /^Bearer +(\S+) *$/i.exec(value ?? '')?.[1];
 }
 
-function bodyOf({ body = '', isBase64Encoded }: HttpEvent, bytes: number): string | WebhookReply {
+function bodyOf({ body, isBase64Encoded }: HttpEvent, bytes: number): string | WebhookReply {
   if (bytes > MOST_BYTES * (isBase64Encoded ? 4 / 3 : 1)) return httpReply(413, 'larger than 3.25 MiB');
-  return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
+  const text = body ?? '';
+  return isBase64Encoded ? Buffer.from(text, 'base64').toString() : text;
 }
 
-/** Returns the timeout (in ms) of a query such as `timeout=10s`; `undefined` if it is not 1 to 999 whole seconds. */
-function timeoutIn(query: string): number | undefined {
-  const [, seconds] = /^([1-9]\d{0,2})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
+/** Returns the time of a text such as `10s` in ms; `undefined` if it is not 1 to 999 whole seconds. */
+function timeoutIn(text: string | null | undefined): number | undefined {
+  const [, seconds] = /^([1-9]\d{0,2})s$/.exec(text ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
@@ -153,20 +150,14 @@ export interface ReviewResponse {
   readonly status?: RefusalStatus;
 }
 
-/**
- * The maximum number of values in a body: enough for an update of a Service with 690 ports. An API server sends each port twice,
- * each time as 18 values including its managed fields.
- */
+/** The maximum number of values: an update with 690 ports, each of them twice, as 18 values with managed fields. */
 const MOST_VALUES = 25_000;
 const DEEPEST = 64;
 
-type OtherReview = { readonly uid: string; readonly other: string };
-
-/**
- * Returns the review of a Service, or the fault of the body. For an object or operation that never gets addresses or
- * ports, returns its description as `other`.
- */
-export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
+/** Returns the review of a Service, the fault of the body, or as `other` what never gets addresses or ports. */
+export function reviewIn(
+  text: string,
+): Review | { readonly uid: string; readonly other: string } | { readonly fault: string } {
   const exceeded = exceededBound(text, { levels: DEEPEST, values: MOST_VALUES });
   if (exceeded === 'levels') return { fault: `the body is nested more than ${DEEPEST} levels deep` };
   if (exceeded === 'values') return { fault: `the body has more than ${MOST_VALUES} values` };
@@ -179,11 +170,9 @@ export function reviewIn(text: string): Review | OtherReview | { readonly fault:
   }
   const service = serviceShape.safeParse(object);
   if (!service.success) return faultOf(service.error, 'request.object');
-  const common = { uid, namespace, dryRun, service: service.data };
-  if (operation === 'CREATE') return { ...common, operation };
-  const oldService = serviceShape.safeParse(oldObject);
-  if (!oldService.success) return faultOf(oldService.error, 'request.oldObject');
-  return { ...common, operation, oldService: oldService.data };
+  const old = operation === 'UPDATE' ? serviceShape.safeParse(oldObject) : undefined;
+  if (old?.success === false) return faultOf(old.error, 'request.oldObject');
+  return { uid, namespace, dryRun, operation, service: service.data, ...defined({ oldService: old?.data }) };
 }
 
 export function reviewReply(uid: string, { patch = [], ...answer }: ReviewResponse): WebhookReply {

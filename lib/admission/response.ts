@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Refusal } from '../allocator/refusal.ts';
-import type { Plan, WantedAddress, WantedPort } from './plan.ts';
+import { defined } from '../util/values.ts';
+import type { Plan, PortPlace, WantedAddress, WantedPort } from './plan.ts';
 import type { Service, ServiceSpec } from './service.ts';
 
 /** One operation of a JSON Patch (RFC 6902). `add` replaces an existing value. */
@@ -39,11 +40,11 @@ function addressOperations(plan: Plan, allocated: readonly string[], sent: Servi
 function portOperations(plan: Plan, allocated: readonly number[], sent: ServiceSpec): PatchOperation[] {
   return plan.ports.flatMap(({ at }, place): PatchOperation[] => {
     const value = allocated[place] ?? 0;
-    if (at === 'healthCheck') {
-      return sent.healthCheckNodePort === value ? [] : [{ op: 'add', path: '/spec/healthCheckNodePort', value }];
-    }
-    const missing = at.filter((index) => sent.ports[index]?.nodePort !== value);
-    return missing.map((index) => ({ op: 'add', path: `/spec/ports/${index}/nodePort`, value }));
+    const isSent = (port: PortPlace) =>
+      (port === 'healthCheck' ? sent.healthCheckNodePort : sent.ports[port]?.nodePort) === value;
+    const pathOf = (port: PortPlace) =>
+      port === 'healthCheck' ? '/spec/healthCheckNodePort' : `/spec/ports/${port}/nodePort`;
+    return at.filter((port) => !isSent(port)).map((port) => ({ op: 'add', path: pathOf(port), value }));
   });
 }
 
@@ -60,7 +61,7 @@ export interface RefusalStatus {
   readonly details?: {
     readonly name?: string;
     readonly kind?: 'Service';
-    readonly causes: readonly { readonly reason?: Reason; readonly message: string; readonly field?: string }[];
+    readonly causes: readonly { readonly reason?: string; readonly message: string; readonly field?: string }[];
   };
 }
 
@@ -75,50 +76,37 @@ export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, 
 }
 
 export function portRefusal(name: string, { value, at }: WantedPort, error: Refusal): RefusalStatus {
-  if (at === 'healthCheck') {
+  const [first = 0] = at;
+  if (first === 'healthCheck') {
     const what = value === 0 ? 'a HealthCheck NodePort 0' : `requested HealthCheck NodePort ${value}`;
     return internalError(`failed to allocate ${what}: ${error.message}`);
   }
   if (value === 0) return internalError(`failed to allocate a nodePort: ${error.message}`);
-  return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
+  return invalid(name, `spec.ports[${first}].nodePort`, String(value), error.message);
 }
 
 export function tooManyPortsRefusal(name: string, count: number, most: number): RefusalStatus {
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }
 
-/** Returns the refusal of a request that the client can repeat after a repair pass. */
-export function tooMany(message: string): RefusalStatus {
-  return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
-}
-
-/** Returns the refusal for a table that cannot allocate at the moment. */
-export function unavailable(message: string): RefusalStatus {
-  return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
+export function failure(
+  code: number,
+  reason: string,
+  message: string,
+  details?: RefusalStatus['details'],
+): RefusalStatus {
+  return { status: 'Failure', code, reason, message, ...defined({ details }) };
 }
 
 function invalid(name: string, field: string, value: string, detail: string): RefusalStatus {
   return invalidField(name, field, 'FieldValueInvalid', `Invalid value: ${value}: ${detail}`);
 }
 
-type Reason = 'FieldValueInvalid' | 'FieldValueTooMany';
-
-function invalidField(name: string, field: string, reason: Reason, body: string): RefusalStatus {
-  return {
-    status: 'Failure',
-    code: 422,
-    reason: 'Invalid',
-    message: `Service ${JSON.stringify(name)} is invalid: ${field}: ${body}`,
-    details: { name, kind: 'Service', causes: [{ reason, message: body, field }] },
-  };
+function invalidField(name: string, field: string, reason: string, body: string): RefusalStatus {
+  const message = `Service ${JSON.stringify(name)} is invalid: ${field}: ${body}`;
+  return failure(422, 'Invalid', message, { name, kind: 'Service', causes: [{ reason, message: body, field }] });
 }
 
 function internalError(message: string): RefusalStatus {
-  return {
-    status: 'Failure',
-    code: 500,
-    reason: 'InternalError',
-    message: `Internal error occurred: ${message}`,
-    details: { causes: [{ message }] },
-  };
+  return failure(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
 }

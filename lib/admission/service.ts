@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
 /** Returns the shape of a list of up to `most` entries. The length is checked first: each invalid entry takes 1 KB of memory. */
@@ -57,9 +58,8 @@ export function hasClusterIP({ type }: ServiceSpec): boolean {
 }
 
 /**
- * Returns whether the node ports that a Service requests are allocated. This includes the node ports of an
- * ExternalName: the registry does not allocate them, but keeps them in the Service. Without an allocation, another
- * Service could have the same node ports when the type changes.
+ * Returns whether requested node ports are allocated, also those of an ExternalName: the registry keeps them in the Service
+ * without an allocation, and another Service could have the same node ports when the type changes.
  */
 export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
   return type !== 'ClusterIP';
@@ -100,33 +100,29 @@ export function asRead(stored: ServiceSpec): ServiceSpec {
 
 /** Returns the new object of an update. Omitted fields are copied from the old object. `before` is the result of `asRead`. */
 export function completeUpdate(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
-  return syncClusterIPs(withHealthCheckPort(withNodePorts(withClusterIPs(after, before), before), before), before);
-}
-
-function withClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
-  if (!hasClusterIP(before) || !hasClusterIP(after)) return after;
-  return {
+  const both = (has: (spec: ServiceSpec) => boolean) => has(before) && has(after);
+  const complete = {
     ...after,
-    clusterIP: after.clusterIP === '' ? before.clusterIP : after.clusterIP,
-    clusterIPs: after.clusterIPs.length === 0 ? before.clusterIPs : after.clusterIPs,
+    ...(both(hasClusterIP) && {
+      clusterIP: after.clusterIP || before.clusterIP,
+      clusterIPs: after.clusterIPs.length === 0 ? before.clusterIPs : after.clusterIPs,
+    }),
+    ...(both(getsNodePorts) && { ports: withNodePorts(after.ports, before.ports) }),
+    ...(both(getsHealthCheckPort) && {
+      healthCheckNodePort: after.healthCheckNodePort || before.healthCheckNodePort,
+    }),
   };
+  return syncClusterIPs(complete, before);
 }
 
 /** Copies an omitted node port from the old port of the same name, unless another new port has this node port. */
-function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
-  if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
-  const still = numbersOf(after.ports);
-  const byName = new Map(before.ports.map(({ name, nodePort }) => [name, nodePort]));
-  const complete = (port: SentPort): SentPort => {
+function withNodePorts(after: readonly SentPort[], before: readonly SentPort[]): SentPort[] {
+  const still = numbersOf(after);
+  const byName = new Map(before.map(({ name, nodePort }) => [name, nodePort]));
+  return after.map((port) => {
     const nodePort = byName.get(port.name) ?? 0;
     return port.nodePort !== 0 || still.has(nodePort) ? port : { ...port, nodePort };
-  };
-  return { ...after, ports: after.ports.map(complete) };
-}
-
-function withHealthCheckPort(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
-  if (!getsHealthCheckPort(before) || !getsHealthCheckPort(after) || after.healthCheckNodePort !== 0) return after;
-  return { ...after, healthCheckNodePort: before.healthCheckNodePort };
+  });
 }
 
 /** If the client changed or cleared only `clusterIP`, changes `clusterIPs` accordingly. */
@@ -147,12 +143,8 @@ const SUFFIX_LENGTH = 5;
 const LONGEST_NAME = 63;
 
 /** Returns the name of a Service. Completes `generateName` as the registry does (`apiserver/pkg/storage/names/generate.go`). */
-export function serviceName({ metadata: { name, generateName } }: Service, newSuffix: () => string): string {
+export function serviceName({ metadata: { name, generateName } }: Service, pick: PickIndex): string {
   if (name !== '' || generateName === '') return name;
-  return generateName.slice(0, LONGEST_NAME - SUFFIX_LENGTH) + newSuffix();
-}
-
-export function suffix(pick: (below: number) => number): string {
-  const letters = Array.from({ length: SUFFIX_LENGTH }, () => SUFFIX_LETTERS[pick(SUFFIX_LETTERS.length)]);
-  return letters.join('');
+  const suffix = Array.from({ length: SUFFIX_LENGTH }, () => SUFFIX_LETTERS[pick(SUFFIX_LETTERS.length)]);
+  return generateName.slice(0, LONGEST_NAME - SUFFIX_LENGTH) + suffix.join('');
 }

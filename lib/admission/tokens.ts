@@ -24,21 +24,15 @@ interface Kept {
   readonly fault?: string;
 }
 
-const NEVER_READ: Kept = {
-  digests: [],
-  readAtMs: Number.NEGATIVE_INFINITY,
-  requestedAtMs: Number.NEGATIVE_INFINITY,
-};
+const NEVER_MS = Number.NEGATIVE_INFINITY;
+const NEVER_READ: Kept = { digests: [], readAtMs: NEVER_MS, requestedAtMs: NEVER_MS };
 
 const KEEP_MS = 5 * 60_000;
 /** While the store fails, an accepted token stays valid this long after the last successful read. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** Requests with a valid token cause at most one read of their cluster's tokens within this time. */
 const READ_AGAIN_MS = 10_000;
-/**
- * How often unknown tokens cause a look-up. Each look-up reads the tokens of the request's cluster, and of at most
- * `MOST_WAITING_READ` other clusters.
- */
+/** How often unknown tokens cause a look-up of their cluster and of at most `MOST_WAITING_READ` others. */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
 /** The shortest time between two lists of the clusters, which are read only while unknown tokens exceed `LOOK_UPS`. */
@@ -50,36 +44,26 @@ const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
- * Checks tokens in memory. An unknown token may be invented or new. `LOOK_UPS` limits the reads for unknown tokens. Beyond this
- * limit, the caller must try again. The next look-up of any caller also reads the tokens of that cluster, if it is registered.
- * The answer and its timing depend on the look-ups of this process, not on the cluster name, so that they do not reveal which
- * clusters exist.
+ * Checks tokens in memory. `LOOK_UPS` limits the reads for unknown tokens, which may be invented or new. Beyond this limit, the
+ * caller must try again, and the next look-ups also read the tokens of its cluster, if it is registered. The answer and its
+ * timing depend on the look-ups of this process, not on the cluster name, so that they do not reveal which clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
   readonly #lookUps = new Rate(LOOK_UPS);
   #registered: ReadonlySet<string> = new Set();
-  #listedAtMs = Number.NEGATIVE_INFINITY;
-  /**
-   * Registered clusters whose tokens the next look-ups read, because a caller sent an unknown token since the last
-   * read. The cluster that waits longest is first.
-   */
+  #listedAtMs = NEVER_MS;
+  /** Registered clusters for which a caller sent an unknown token since the last read. The longest wait is first. */
   readonly #waiting = new Set<string>();
-  /**
-   * Clusters that were new in a list of the clusters, and whose tokens were not in memory. The next look-ups also read
-   * these tokens. A list adds only as many as fit beside the tokens in memory.
-   */
+  /** Clusters that were new in a list of the clusters, as many as fit beside the tokens in memory. */
   readonly #unread = new Set<string>();
 
   constructor(options: TokensOptions) {
     this.#options = options;
   }
 
-  /**
-   * Checks a token. The steps and the time for a wrong token do not depend on whether the cluster exists. The check of
-   * a valid token that is not in memory yet takes the same time.
-   */
+  /** Checks a token. A wrong token and a valid token that is not in memory yet take the same steps. */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
     const known = this.#kept.get(cluster) ?? NEVER_READ;
@@ -110,10 +94,8 @@ export class ClusterTokens {
       for (const name of unread.slice(0, Math.max(0, room))) this.#unread.add(name);
     }
     if (this.#registered.has(cluster)) this.#waiting.add(cluster);
-    return {
-      outcome: 'unknown',
-      reason: 'too many unknown tokens: the tokens of this cluster are read with the next look-up',
-    };
+    const reason = 'too many unknown tokens: the tokens of this cluster are read with the next look-up';
+    return { outcome: 'unknown', reason };
   }
 
   async #renew(cluster: string, signal: AbortSignal): Promise<Kept> {

@@ -2,14 +2,19 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import { answerBudgetMs } from '../runtime/deadline.ts';
+import { answerBudgetMs, withDeadline } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { repairLoopOf } from '../spec/spec-ranges.ts';
 import { CLUSTERS } from '../table/clusters.ts';
 import { type ItemKey, TableError } from '../table/key-value-table.ts';
-import { refusalOfUnrepaired } from '../table/range-allocations.ts';
+import {
+  configuredRange,
+  type RangeOptions,
+  rangeAllocations,
+  refusalOfUnrepaired,
+} from '../table/range-allocations.ts';
 import { requestKey } from '../table/requests.ts';
 import { runKey } from '../table/run-records.ts';
 import { readAhead, unwrittenTable } from '../table/table-views.ts';
@@ -19,30 +24,28 @@ import { SharedBackOff } from '../util/back-off.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
-import {
-  needsTable,
-  type OpenRange,
-  type OpenRangeOptions,
-  observeOnly,
-  openRange,
-  openRequestedCluster,
-} from './open-range.ts';
 import { type AllocateRequest, parseRequest, type RangeName } from './request.ts';
-import { groupByRange, type RequestContext } from './request-context.ts';
+import {
+  groupByRange,
+  needsTable,
+  noSecondaryRange,
+  type OpenRange,
+  observeOnly,
+  openRequestedCluster,
+  type RequestContext,
+} from './request-context.ts';
 
 export interface AllocationOptions {
   /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
   /** Opens a range from which API servers allocate. If absent, requests to such clusters are refused. */
-  readonly openHeld?: OpenHeld;
+  readonly openHeld?: (
+    spec: ClusterSpec,
+    range: RangeName,
+    options: { readonly pick: PickIndex; readonly dryRun: boolean; readonly signal: AbortSignal },
+  ) => Promise<OpenRange | Refusal>;
 }
-
-type OpenHeld = (
-  spec: ClusterSpec,
-  range: RangeName,
-  options: { readonly pick: PickIndex; readonly dryRun: boolean; readonly signal: AbortSignal },
-) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
@@ -57,35 +60,38 @@ export function allocation({ pause = sleep, pick = randomInt, openHeld }: Alloca
     runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
       const { environment } = invocation;
+      const { nowMs } = environment;
       const budgetMs = answerBudgetMs(invocation.remainingMs, LONGEST_MS);
-      const endsAtMs = environment.nowMs() + budgetMs;
-      const deadline = environment.startDeadline(budgetMs);
-      const errors: string[] = [];
-      try {
-        if (request.operation !== 'lookUp') await backOff.begin();
-        const { nowMs } = environment;
-        const wait = (attempt: number, tookMs: number) => backOff.lost(attempt, tookMs);
-        const { update, retries } = changesInTurn({ turns, signal: deadline.signal, nowMs, wait });
+      const endsAtMs = nowMs() + budgetMs;
+      const changes = request.operation !== 'lookUp';
+      const wait = (attempt: number, tookMs: number) => backOff.lost(attempt, tookMs);
+      const answerUntil = async (signal: AbortSignal) => {
+        if (changes) await backOff.begin();
+        const { update, retries } = changesInTurn({ turns, signal, nowMs, wait });
         const options = { pick, openHeld, update: { ...update, isCalm: () => backOff.isCalm } };
-        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, errors);
-        if (request.operation !== 'lookUp') backOff.won();
+        const errors: string[] = [];
+        const answer = await answerOf(request, environment, { ...options, signal, endsAtMs, errors });
+        if (changes) backOff.won();
         logAnswer(invocation, answer, retries(), errors);
         return answer;
-      } catch (error) {
+      };
+      return withDeadline(environment, budgetMs, answerUntil).catch((error: unknown) => {
         throw error instanceof TableError ? notFinished(request, error) : error;
-      } finally {
-        deadline.cancel();
-      }
+      });
     });
 }
 
-async function answerOf(
-  request: AllocateRequest,
-  { environment }: Invocation<TableEnvironment>,
-  { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
-  { openHeld, ...options }: OpenRangeOptions & { readonly openHeld: OpenHeld | undefined },
-  errors: string[],
-): Promise<Answer> {
+interface Work {
+  readonly pick: PickIndex;
+  readonly update: RangeOptions;
+  readonly openHeld: AllocationOptions['openHeld'];
+  readonly signal: AbortSignal;
+  readonly endsAtMs: number;
+  readonly errors: string[];
+}
+
+async function answerOf(request: AllocateRequest, environment: TableEnvironment, work: Work): Promise<Answer> {
+  const { pick, update, openHeld, signal, endsAtMs, errors } = work;
   const { nowMs, stack } = environment;
   const refuse = (refusal: Refusal, range?: string) => refusedAnswer(request, refusal, (item) => item.range === range);
   const stored = await readAhead(environment.table(signal), keysOf(request));
@@ -97,11 +103,12 @@ async function answerOf(
   const isTheirs = spec.allocator === 'apiserver';
   const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
   if (unsupported !== undefined) return refuse(unsupported);
-  const ranges = await groupByRange(request, (name) =>
-    isTheirs && openHeld
-      ? openHeld(spec, name, { pick: options.pick, dryRun, signal })
-      : openRange(table, cluster, name, options),
-  );
+  const ranges = await groupByRange(request, (name) => {
+    if (isTheirs && openHeld) return openHeld(spec, name, { pick, dryRun, signal });
+    const range = configuredRange(cluster, `ranges/${name}`, pick);
+    if (range === undefined) return noSecondaryRange(spec.name, spec.serviceClusterIPRanges[0]);
+    return rangeAllocations(table, range, update);
+  });
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => `ranges/${name}` as const);
   const context: RequestContext = {

@@ -17,9 +17,8 @@ import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
 /**
- * Allocates or releases the items of a request at most once, even if several invocations process the request, also
- * concurrently. Each step is a conditional write of the request's record. One invocation makes the step, and the others
- * continue from its result (docs/adr/0013-requests-to-allocate.md).
+ * Allocates or releases the items of a request at most once, even if several invocations process it. Each step is a conditional
+ * write of its record, which one invocation makes and the others follow (docs/adr/0013-requests-to-allocate.md).
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {
@@ -80,10 +79,9 @@ async function begin(context: RequestContext): Promise<Begun | Refusal> {
 }
 
 /**
- * Returns a refusal if this request has the id of a different request, or if another invocation of this request may still be
- * running.
- * @throws TableError `Unavailable` if the mode is `observe`, or the range has no recent repair. A refusal would be wrong, because
- * an earlier invocation of this request may have allocated or released items.
+ * Returns a refusal if the record is of a different request, or if another invocation of this request may still be running.
+ * @throws TableError `Unavailable` if the mode is `observe`, or the range has no recent repair: an earlier invocation may have
+ * allocated or released items, so a refusal would be wrong.
  */
 function refusalToFollow(
   context: RequestContext,
@@ -97,7 +95,7 @@ function refusalToFollow(
   }
   if (state === 'done') return undefined;
   const closed = context.observeOnly ?? (state === 'begun' ? unrepaired : undefined);
-  const running = inProgress(there, context.nowMs());
+  const running = inProgress(there.record, context.nowMs());
   if (closed !== undefined && running === undefined) throw new TableError('Unavailable', closed.message);
   return running;
 }

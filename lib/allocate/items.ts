@@ -2,7 +2,7 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
 import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
-import type { ReadRequest, RequestRecord } from '../table/requests.ts';
+import type { RequestRecord } from '../table/requests.ts';
 import { defined } from '../util/values.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
@@ -53,12 +53,10 @@ export async function allocateItems(
 
 /** Releases items that this invocation allocated too late: another invocation had already recorded the answer. */
 export async function releaseSurplus(context: RequestContext, held: HeldBy, answer: Answer): Promise<void> {
-  try {
-    await rollBack(context, held, answer.outcome === 'done' ? answer.items : []);
-  } catch (error) {
+  await rollBack(context, held, answer.outcome === 'done' ? answer.items : []).catch((error: unknown) => {
     if (!(error instanceof TableError)) throw error;
     context.warn(error);
-  }
+  });
 }
 
 /** Releases all items that this request holds, except `kept`. Returns false if a range refuses to release now. */
@@ -90,8 +88,6 @@ export async function rollBack(
 
 /** The largest expected difference between the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
-/** An invocation of an older version, which does not save `busyUntilMs`, has certainly ended after this time. */
-const LONGEST_MS = 30_000;
 
 /** Returns the record of a release that begins now, with the current holds on its items. */
 export async function releaseRecord(context: RequestContext, fingerprint: string): Promise<RequestRecord | Refusal> {
@@ -101,9 +97,8 @@ export async function releaseRecord(context: RequestContext, fingerprint: string
 }
 
 /** Returns a refusal while another invocation of this release may still be running. */
-export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusal | undefined {
-  const { state, hold, busyUntilMs = item.updatedAtMs + LONGEST_MS } = record;
-  if (state !== 'begun' || hold !== undefined || nowMs >= busyUntilMs) return undefined;
+export function inProgress({ state, busyUntilMs = 0 }: RequestRecord, nowMs: number): Refusal | undefined {
+  if (state !== 'begun' || nowMs >= busyUntilMs) return undefined;
   const until = new Date(busyUntilMs).toISOString();
   const message = `another invocation of this request may be running until ${until}: send it again then, with the same requestId`;
   return refused('InProgress', message);
@@ -140,10 +135,7 @@ export async function releaseItems(
   return refusal === undefined ? answer : { ...answer, outcome: 'refused', error: errorOf(refusal) };
 }
 
-/**
- * Returns the answer for a release that an earlier invocation did not complete. The release is not repeated, because a
- * released item may have another owner by now. A repair frees items that were not released, as leaks or after their hold.
- */
+/** Returns the answer for an unfinished release: repeating it could release an item of its next owner. */
 export function unsureOfRelease({ request }: RequestContext): Answer {
   const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
   return done(request, items);

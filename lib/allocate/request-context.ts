@@ -1,9 +1,12 @@
-import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
 import type { Requested } from '../range/operations.ts';
+import { callerRefusal } from '../runtime/caller-keys.ts';
+import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
+import type { RangeAllocations } from '../table/range-allocations.ts';
 import { readRequest } from '../table/requests.ts';
-import type { OpenRange } from './open-range.ts';
 import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
 
 export interface RequestContext {
@@ -19,6 +22,9 @@ export interface RequestContext {
   /** Reports an error that prevented the release of items. These items stay held until their hold ends. */
   readonly warn: (error: TableError) => void;
 }
+
+/** A range of a cluster. It is stored either in the table, or as IPAddresses in the cluster's API servers. */
+export type OpenRange = Pick<RangeAllocations, 'allocate' | 'release' | 'heldBy' | 'lookUp'>;
 
 export interface RequestedRange {
   readonly name: RangeName;
@@ -67,10 +73,7 @@ export async function fromEach<Result>(
 
 type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
 
-/**
- * Returns the holds that a request for a Service may claim. They are read when the request begins, and claimed later only if
- * they have not changed. A rollback restores the claimed holds.
- */
+/** Returns the holds that a request for a Service may claim if they do not change. A rollback restores them. */
 export async function claimableHolds(
   context: RequestContext,
   holdOwner: string | undefined,
@@ -108,4 +111,52 @@ async function holdsOn({ range, values }: RequestedRange): Promise<readonly Hold
 async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
   const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
   return made?.record.takesUp !== undefined;
+}
+
+/** Returns the cluster of a request, or a refusal if the cluster does not accept the request. @throws TableError */
+export async function openRequestedCluster(
+  table: KeyValueTable,
+  { cluster: name, operation, callerKey }: AllocateRequest,
+  stack: string | undefined,
+): Promise<RegisteredCluster | Refusal> {
+  const cluster = await readCluster(table, name);
+  if (cluster === undefined) return refused('NotRegistered', `cluster ${name} is not registered`);
+  const { spec } = cluster;
+  const message = callerRefusal(spec, callerKey, stack);
+  if (message !== undefined) return refused('CallerRefused', message);
+  if (operation === 'lookUp') return cluster;
+  const owner = otherOwner(cluster, stack);
+  if (owner !== undefined) {
+    const other = `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that stack`;
+    return refused('OtherStack', other);
+  }
+  return cluster;
+}
+
+/** Returns a refusal if the mode of a cluster is `observe`. A repetition of a completed request still gets its saved answer. */
+export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
+  if (mode !== 'observe') return undefined;
+  const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
+  return refused('ObserveOnly', message);
+}
+
+export function noSecondaryRange(cluster: string, range: string): Refusal {
+  const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
+  return refused('NoSecondaryRange', message);
+}
+
+/** Returns a refusal if a cluster with `allocator: apiserver` cannot serve the request. `connects`: this process can call it. */
+export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
+  if (items.some(({ range }) => range === 'servicenodeports')) {
+    return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');
+  }
+  if (takeUp !== undefined || hold?.takenUpBy === 'owner') {
+    return notSupported(cluster, 'no Service can claim a hold, release it right before you create the Service');
+  }
+  if (connects) return undefined;
+  return notSupported(cluster, 'this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"');
+}
+
+export function notSupported(cluster: string, why: string): Refusal {
+  return refused('NotSupported', `cluster ${cluster} has "allocator: apiserver": ${why}`);
 }

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { bearerOf, type LocalRules, refusalOf } from '../local-request.ts';
-import { answering, type LocalReply, listenOnLoopback } from '../loopback-server.ts';
+import { answering, bearerOf, type LocalReply, type LocalRules, listenOnLoopback, refusalOf } from '../local-server.ts';
 import type { Identity } from './identity.ts';
 import { StatusError } from './resources.ts';
 import type { StandInApiServer } from './stand-in-api-server.ts';
@@ -11,50 +10,38 @@ import type { StandInApiServer } from './stand-in-api-server.ts';
 export type ApiServers = Awaited<ReturnType<typeof startApiServers>>;
 
 export async function startApiServers(standIn: StandInApiServer, identity: Identity, addresses: readonly string[]) {
-  const urls = new Map<string, string>();
-  const listening = new Map<string, ListeningStandIn>();
-  const start = async (address: string, port?: number) => {
-    const server = await listen(standIn, identity, port);
-    listening.set(address, server);
-    urls.set(address, server.url);
-  };
+  const servers = new Map<string, ListeningStandIn>();
+  const start = async (address: string, port?: number) =>
+    void servers.set(address, await listen(standIn, identity, port));
   for (const address of addresses) await start(address);
-  /** Returns the URL of an API server, `https://127.0.0.1:<port>`, which never changes. */
-  const urlOf = (address: string) => {
-    const url = urls.get(address);
-    if (url === undefined) throw new Error(`${address} is not an API server of this control plane`);
-    return url;
-  };
-  /** Stops an API server as if its host failed: its connections are reset, and new connections are refused. */
-  const stop = async (address: string) => {
-    const server = listening.get(address);
-    listening.delete(address);
-    await server?.close();
+  const serverOf = (address: string) => {
+    const server = servers.get(address);
+    if (server === undefined) throw new Error(`${address} is not an API server of this control plane`);
+    return server;
   };
   return {
-    urlOf,
-    stop,
+    /** Returns the URL of an API server, `https://127.0.0.1:<port>`, which never changes. */
+    urlOf: (address: string) => serverOf(address).url,
+    /** Stops an API server as if its host failed: its connections are reset, and new connections are refused. */
+    stop: (address: string) => serverOf(address).close(),
     /** Starts a stopped API server again at its port. @throws Error if another process has the port by now */
-    start: (address: string) => start(address, Number(new URL(urlOf(address)).port)),
-    close: async () => void (await Promise.all(addresses.map(stop))),
+    start: (address: string) => start(address, Number(new URL(serverOf(address).url).port)),
+    /** Closes all API servers. Those that are stopped are already closed. */
+    close: async () => void (await Promise.allSettled(addresses.map((address) => serverOf(address).close()))),
   };
 }
 
-export interface ListeningStandIn {
-  /** The URL of the server: `https://127.0.0.1:<port>`. */
-  readonly url: string;
-  close(): Promise<void>;
-}
+export type ListeningStandIn = Awaited<ReturnType<typeof listen>>;
 
 /** Paths that a real API server answers without a credential. */
 const PUBLIC_PATHS = /^\/(readyz|livez|healthz|version)(\?|$)/;
 
-/** Starts a stand-in on a loopback port (`port` 0: a free port). */
+/** Starts a stand-in on a loopback port (`port` 0: a free port). `url` is `https://127.0.0.1:<port>`. */
 export async function listen(
   standIn: Pick<StandInApiServer, 'handle'>,
   { key, certified }: Pick<Identity, 'key' | 'certified'>,
   port = 0,
-): Promise<ListeningStandIn> {
+) {
   const server = createServer(
     certified,
     answering((request) => answer(standIn, request, { ...RULES, key, host })),
@@ -90,5 +77,5 @@ const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaT
 /** Returns a reply after which the connection closes, because the body of the request is not read. */
 function refused(status: keyof typeof REASONS, message: string): LocalReply {
   const headers = { 'content-type': 'application/json', connection: 'close' };
-  return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).toStatus()) };
+  return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).status) };
 }

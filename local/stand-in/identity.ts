@@ -1,15 +1,9 @@
 import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
-/** The key that callers of the stand-in API servers of one run send, and the certificate of these API servers. */
-export interface Identity {
-  readonly key: string;
-  /** The certificate of the authority, as PEM. */
-  readonly ca: string;
-  readonly certified: CertifiedKey;
-}
+export type Identity = ReturnType<typeof newIdentity>;
 
-/** Returns an identity with a certificate, because kubectl sends tokens only over https://. */
-export function newIdentity(key: string): Identity {
+/** Returns the key that callers of the API servers of one run send, their certificate, and the one of its authority (PEM). */
+export function newIdentity(key: string) {
   const { ca, issue } = makeAuthority('kbctl run');
   return { key, ca, certified: issue(['127.0.0.1']) };
 }

@@ -5,12 +5,7 @@ import { alreadyExists, conflict, notFound, type ServedResource } from './resour
 /** A stored object: raw JSON with the common fields. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
-export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
-
-/**
- * Stores objects as etcd and the generic registry do for an API server: by key, with one resource version for all
- * objects and optimistic concurrency. Objects are never changed in place.
- */
+/** Stores objects as etcd does: one resource version for all, optimistic concurrency, and no change in place. */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
   #version = 1;
@@ -27,26 +22,19 @@ export class ObjectStore {
 
   insert(resource: ServedResource, object: StoredObject): StoredObject {
     const { namespace, name } = object.metadata;
-    const key = keyOf(resource, namespace, name);
-    if (this.#objects.has(key)) throw alreadyExists(resource, name);
-    return this.#put(key, object);
+    if (this.find(resource, namespace, name)) throw alreadyExists(resource, name);
+    return this.#put(keyOf(resource, namespace, name), object);
   }
 
   /** Replaces the object that was read as `previous`. An unchanged object is not written. */
   replace(resource: ServedResource, previous: StoredObject, next: StoredObject): StoredObject {
-    const { namespace, name } = previous.metadata;
-    const key = keyOf(resource, namespace, name);
-    if (this.#objects.get(key) !== previous) throw conflict(resource, name, MODIFIED);
-    if (sameContent(previous, next)) return previous;
-    return this.#put(key, next);
+    const key = this.#currentKey(resource, previous);
+    return sameContent(previous, next) ? previous : this.#put(key, next);
   }
 
   remove(resource: ServedResource, object: StoredObject): void {
-    const { namespace, name } = object.metadata;
-    const key = keyOf(resource, namespace, name);
-    if (this.#objects.get(key) !== object) throw conflict(resource, name, MODIFIED);
+    this.#objects.delete(this.#currentKey(resource, object));
     this.#version++;
-    this.#objects.delete(key);
   }
 
   list(
@@ -65,10 +53,17 @@ export class ObjectStore {
     return String(this.#version);
   }
 
+  /** @throws StatusError if the object was changed or removed since it was read */
+  #currentKey(resource: ServedResource, object: StoredObject): string {
+    const { namespace, name } = object.metadata;
+    const key = keyOf(resource, namespace, name);
+    if (this.#objects.get(key) !== object) throw conflict(resource, name);
+    return key;
+  }
+
   #put(key: string, object: StoredObject): StoredObject {
     this.#version++;
-    const metadata: KubernetesObject['metadata'] = { ...object.metadata, resourceVersion: String(this.#version) };
-    const stored = { ...object, metadata };
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: this.version } };
     this.#objects.set(key, stored);
     return stored;
   }

@@ -1,7 +1,25 @@
 import { isRecord, type JsonRecord, mergePatch } from '../../lib/util/values.ts';
-import { jsonFieldsIn, jsonListIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
+
+/** @throws StatusError if a body is not JSON */
+export function parsedJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw badRequest(`the object provided is unrecognized: ${String(error)}`);
+  }
+}
+
+/** Returns the fields of a value; no fields if the value is not an object. */
+export function jsonFieldsIn(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
+}
+
+/** Returns the objects in a list; no objects if the value is not a list. */
+export function jsonListIn(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
 
 /** Returns the object in a body. @throws StatusError if the body is not an object of the API */
 export function parsedObject(body: string): StoredObject {
@@ -10,34 +28,23 @@ export function parsedObject(body: string): StoredObject {
 
 /** Returns a function that checks whether the label selector and the field selector of a list select an object. */
 export function selectorOf(query: URLSearchParams): (object: StoredObject) => boolean {
-  const labels = termsOf(query.get('labelSelector'));
-  const fields = termsOf(query.get('fieldSelector'));
+  const labels = termsOf(query, 'labelSelector');
+  const fields = termsOf(query, 'fieldSelector');
   return (object) =>
     labels.every((term) => matches(term, (key) => object.metadata.labels?.[key])) &&
     fields.every((term) => matches(term, (key) => fieldAt(object, key)));
 }
 
-interface Term {
-  readonly key: string;
-  /** If empty, the term only requires that the key exists. */
-  readonly operator: string;
-  readonly value: string;
-}
-
 /** Returns the terms of equality selectors, such as `a=b,c!=d,e`. */
-function termsOf(selector: string | null): Term[] {
-  return (selector ?? '')
-    .split(',')
-    .filter(Boolean)
-    .map((term) => {
-      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/s.exec(term.trim()) ?? [];
-      return { key, operator, value };
-    });
+function termsOf(query: URLSearchParams, name: string): string[] {
+  return (query.get(name) ?? '').split(',').filter(Boolean);
 }
 
-function matches({ key, operator, value }: Term, read: (key: string) => string | undefined): boolean {
+/** Returns whether a term matches. A term without an operator only requires that the key exists. */
+function matches(term: string, read: (key: string) => string | undefined): boolean {
+  const [, key = '', operator, value] = /^([^!=]+)(!=|==?)?(.*)$/s.exec(term.trim()) ?? [];
   const found = read(key);
-  return operator === '' ? found !== undefined : (found === value) === (operator !== '!=');
+  return operator === undefined ? found !== undefined : (found === value) === (operator !== '!=');
 }
 
 function fieldAt(object: StoredObject, key: string): string {
@@ -45,10 +52,7 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/**
- * Returns the patched object.
- * @throws StatusError for an unsupported kind of patch, or if the result is not an object
- */
+/** Returns the patched object. @throws StatusError for another kind of patch, or if the result is not an object */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(mergePatch(target, patch));

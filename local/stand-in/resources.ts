@@ -11,15 +11,15 @@ export interface ServedResource {
   readonly shortName?: string;
 }
 
-function resourceOf(kind: Kind, shortName: string): ServedResource {
-  return { kind, shortName, ...RESOURCES[kind] };
+function resourceOf(kind: Kind, shortName?: string): ServedResource {
+  return { kind, ...RESOURCES[kind], ...defined({ shortName }) };
 }
 
 export const NAMESPACES = resourceOf('Namespace', 'ns');
 export const SERVICES = resourceOf('Service', 'svc');
 export const ENDPOINTS = resourceOf('Endpoints', 'ep');
 export const IP_ADDRESSES = resourceOf('IPAddress', 'ip');
-export const SERVICE_CIDRS: ServedResource = { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR };
+export const SERVICE_CIDRS = resourceOf('ServiceCIDR');
 
 export const SERVED_RESOURCES: readonly ServedResource[] = [
   NAMESPACES,
@@ -27,7 +27,7 @@ export const SERVED_RESOURCES: readonly ServedResource[] = [
   ENDPOINTS,
   resourceOf('Event', 'ev'),
   IP_ADDRESSES,
-  { kind: 'EndpointSlice', ...RESOURCES.EndpointSlice },
+  resourceOf('EndpointSlice'),
   SERVICE_CIDRS,
 ];
 
@@ -37,50 +37,28 @@ export interface Target {
   readonly name?: string;
 }
 
+/** Matches an API version, a namespace, the plural of a kind, and a name. */
+const PATH = /^\/apis?\/(v1|[^/]+\/v1)(?:\/namespaces\/([^/]+)(?=\/))?\/([^/]+)(?:\/([^/]+))?\/?$/;
+
 /** Returns the target of a request path; `undefined` for a path that is not served. */
 export function requestedTarget(path: string): Target | undefined {
-  const segments = path.split('/').filter(Boolean).map(decodeURIComponent);
-  const apiVersion = segments[0] === 'api' ? segments[1] : `${segments[1]}/${segments[2]}`;
-  const rest = segments.slice(segments[0] === 'api' ? 2 : 3);
-  const inNamespace = rest[0] === 'namespaces' && rest.length > 2;
-  const [plural, name, subresource] = inNamespace ? rest.slice(2) : rest;
-  const resource = SERVED_RESOURCES.find(
-    (candidate) => candidate.apiVersion === apiVersion && candidate.plural === plural,
-  );
-  if (resource === undefined || subresource !== undefined) return undefined;
+  const parts: readonly (string | undefined)[] = PATH.exec(path) ?? [];
+  const [, apiVersion, namespace, plural, name] = parts.map((part) => part && decodeURIComponent(part));
+  const resource = SERVED_RESOURCES.find((each) => each.apiVersion === apiVersion && each.plural === plural);
+  if (resource === undefined) return undefined;
+  const inNamespace = namespace !== undefined;
   if (inNamespace !== resource.namespaced && (inNamespace || name !== undefined)) return undefined;
-  return {
-    resource,
-    ...(inNamespace && rest[1] !== undefined && { namespace: rest[1] }),
-    ...defined({ name }),
-  };
+  return { resource, ...defined({ namespace, name }) };
 }
 
-/** A refusal of the stand-in, which sends it as a Kubernetes `Status`. */
+/** A refusal of the stand-in, with the Kubernetes `Status` that it sends. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
-  readonly httpStatus: number;
-  readonly reason: string;
-  readonly details: Readonly<Record<string, unknown>>;
+  readonly status;
 
-  constructor(httpStatus: number, reason: string, message: string, details: Readonly<Record<string, unknown>> = {}) {
+  constructor(code: number, reason: string, message: string, details: object = {}) {
     super(message);
-    this.httpStatus = httpStatus;
-    this.reason = reason;
-    this.details = details;
-  }
-
-  toStatus(): object {
-    return {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message: this.message,
-      reason: this.reason,
-      details: this.details,
-      code: this.httpStatus,
-    };
+    this.status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, details, code };
   }
 }
 
@@ -105,18 +83,20 @@ export function alreadyExists(resource: ServedResource, name: string): StatusErr
   return new StatusError(409, 'AlreadyExists', message, details(resource, name));
 }
 
-export function conflict(resource: ServedResource, name: string, cause: string): StatusError {
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+
+export function conflict(resource: ServedResource, name: string, cause = MODIFIED): StatusError {
   const message = `Operation cannot be fulfilled on ${qualifiedName(resource)} "${name}": ${cause}`;
   return new StatusError(409, 'Conflict', message, details(resource, name));
 }
 
 /** @param fault `<field>: <kind of error>: <description>`. kubectl prints only the causes of this status. */
 export function invalid(resource: ServedResource, name: string, fault: string): StatusError {
-  const message = `${resource.kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
-  const [, field = '', cause = '', kind = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];
-  const reason = `FieldValue${kind.replace(' value', '')}`;
-  const causes = [{ reason, message: cause, field }];
-  return new StatusError(422, 'Invalid', message, { ...details(resource, name), kind: resource.kind, causes });
+  const { kind } = resource;
+  const message = `${kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
+  const [, field, cause, error = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];
+  const causes = [{ reason: `FieldValue${error.replace(' value', '')}`, message: cause, field }];
+  return new StatusError(422, 'Invalid', message, { ...details(resource, name), kind, causes });
 }
 
 export function badRequest(message: string): StatusError {

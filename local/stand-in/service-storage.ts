@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { type Plan, planOf } from '../../lib/admission/plan.ts';
-import { type AllocatedItems, addressRefusal, portRefusal } from '../../lib/admission/response.ts';
+import { type Plan, type PortPlace, planOf } from '../../lib/admission/plan.ts';
+import { type AllocatedItems, addressRefusal, portRefusal, type RefusalStatus } from '../../lib/admission/response.ts';
 import { asRead, completeUpdate, holdOwnerOf, type ServiceSpec, serviceShape } from '../../lib/admission/service.ts';
 import { familyOf, type IPFamily } from '../../lib/allocator/ip-address.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
@@ -8,12 +8,7 @@ import type { ServiceObject, ServicePort } from '../../lib/cluster/published-obj
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';
 
-export type StoredServiceSpec = ServiceObject['spec'] & {
-  readonly clusterIPs?: readonly string[];
-  readonly ipFamilies?: readonly string[];
-  readonly healthCheckNodePort?: number;
-  readonly [field: string]: unknown;
-};
+export type StoredServiceSpec = ServiceObject['spec'] & { readonly [field: string]: unknown };
 
 export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 
@@ -56,17 +51,17 @@ export function defaulted(service: StoredService): StoredService {
   };
 }
 
-/**
- * Returns a changed spec without the node ports that its new type does not use, unless the change sets other node ports
- * (`dropTypeDependentFields` of pkg/registry/core/service/strategy.go).
- */
+/** Returns a changed spec without the node ports that its new type does not use (`dropTypeDependentFields`). */
 export function withoutUnusedPorts(before: StoredServiceSpec, after: StoredServiceSpec): StoredServiceSpec {
-  const nodePortsOf = ({ ports = [] }: StoredServiceSpec) => ports.map(({ nodePort = 0 }) => nodePort).filter(Boolean);
   const changed = nodePortsOf(after).some((port) => !nodePortsOf(before).includes(port));
   const usesPorts = ({ type = 'ClusterIP' }: StoredServiceSpec) => type === 'NodePort' || type === 'LoadBalancer';
   if (!usesPorts(before) || usesPorts(after) || changed) return after;
   const { healthCheckNodePort: _unused, ports, ...rest } = after;
   return { ...rest, ...(ports && { ports: ports.map(({ nodePort: _none, ...port }) => port) }) };
+}
+
+function nodePortsOf({ ports = [] }: StoredServiceSpec): number[] {
+  return ports.map(({ nodePort = 0 }) => nodePort).filter(Boolean);
 }
 
 function faultOf(spec: StoredServiceSpec): string | undefined {
@@ -95,9 +90,7 @@ function portFault(
 }
 
 export function claimsOf({ spec }: StoredService): { addresses: string[]; ports: number[] } {
-  const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
-  ports.add(spec.healthCheckNodePort ?? 0);
-  ports.delete(0);
+  const ports = new Set([...nodePortsOf(spec), spec.healthCheckNodePort ?? 0].filter(Boolean));
   const addresses = (spec.clusterIPs ?? []).filter((address) => address !== 'None' && address !== '');
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
@@ -154,7 +147,7 @@ async function allocate(
 }
 
 /** Returns the status for a refusal: 500 for `NotReady`, which is not a fault of the request. */
-function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
+function statusOf(error: Refusal, { code, reason, message }: RefusalStatus): StatusError {
   return error.code === 'NotReady'
     ? new StatusError(500, 'InternalError', `Internal error occurred: ${error.message}`)
     : new StatusError(code, reason, message);
@@ -169,17 +162,12 @@ function filledIn(
 ): StoredService {
   const clusterIPs = [...plan.clusterIPs];
   for (const [place, { index }] of plan.addresses.entries()) clusterIPs[index] = addresses[place] ?? '';
-  const nodePorts = new Map(
-    plan.ports.flatMap(({ at }, place) =>
-      at === 'healthCheck' ? [] : at.map((index) => [index, ports[place]] as const),
-    ),
-  );
+  const allocatedAt = (place: PortPlace) => ports[plan.ports.findIndex(({ at }) => at.includes(place))];
   const filled = service.spec.ports?.map((port, index) => {
-    const nodePort = nodePorts.get(index) ?? complete.ports[index]?.nodePort;
+    const nodePort = allocatedAt(index) ?? complete.ports[index]?.nodePort;
     return { ...port, ...(nodePort && { nodePort }) };
   });
-  const healthCheckNodePort =
-    ports[plan.ports.findIndex(({ at }) => at === 'healthCheck')] ?? complete.healthCheckNodePort;
+  const healthCheckNodePort = allocatedAt('healthCheck') ?? complete.healthCheckNodePort;
   const ipFamilies = clusterIPs.map((address) => familyOf(address) ?? 'IPv4');
   return {
     ...service,

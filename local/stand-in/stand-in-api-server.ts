@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { LocalReply } from '../loopback-server.ts';
-import { accessReviewReply, discoveryReply } from './discovery.ts';
-import { jsonFieldsIn, parsedJson } from './json.ts';
-import { MODIFIED, ObjectStore, type StoredObject } from './object-store.ts';
-import { parsedObject, patched, selectorOf } from './requests.ts';
+import type { LocalReply } from '../local-server.ts';
+import { accessReviewReply, discoveryReply, tableOf } from './kubectl.ts';
+import { ObjectStore, type StoredObject } from './object-store.ts';
+import { jsonFieldsIn, parsedJson, parsedObject, patched, selectorOf } from './requests.ts';
 import {
   badRequest,
   conflict,
@@ -26,7 +24,6 @@ import {
   storeAllocated,
   withoutUnusedPorts,
 } from './service-storage.ts';
-import { tableOf } from './tables.ts';
 import { validate } from './validation.ts';
 
 export interface StandInRequest {
@@ -36,8 +33,7 @@ export interface StandInRequest {
   readonly body?: string;
 }
 
-interface Call {
-  readonly target: Target;
+interface Call extends Target {
   readonly query: URLSearchParams;
   readonly body: string;
   readonly contentType: string;
@@ -45,19 +41,12 @@ interface Call {
   readonly manager: string;
 }
 
-/** Returns a requested feature that the stand-in lacks. Any `watch` but `false` and `0` is a watch, as in the real API. */
-function missingIn(query: URLSearchParams): string | undefined {
-  if (query.has('watch') && !/^(false|0)$/i.test(query.get('watch') ?? '')) return 'watch';
-  return query.has('dryRun') ? 'dry run' : undefined;
-}
-
+const NEW_NAMESPACE = { spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } };
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
 
 /**
- * An API server in this process: the kinds that the loops use, and the requests of kubectl that show and write these
- * kinds. It has the outcomes of a real API server (resource versions and conflicts, Status errors, allocation on
- * create). It has no other API, no paged lists, no watch, no dry run, no protobuf and no persistent storage. It
- * passes the contract suite of the real kube-apiserver.
+ * An API server in this process with the kinds that the loops use. It passes the contract suite of the real kube-apiserver.
+ * It has no other API, no paged lists, no watch, no dry run, no protobuf and no persistent storage.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
@@ -66,12 +55,12 @@ export class StandInApiServer {
   /** False if `/readyz` answers in the same way as a server that is shutting down. */
   ready = true;
 
-  constructor({ allocation, nowMs }: { readonly allocation: ServiceAllocator; readonly nowMs: () => number }) {
+  constructor(allocation: ServiceAllocator, nowMs: () => number) {
     this.#allocation = allocation;
     this.#nowMs = nowMs;
-    const call = { target: { resource: NAMESPACES }, manager: 'stand-in' };
+    const call = { resource: NAMESPACES, manager: 'stand-in' };
     for (const name of ['kube-system', 'kube-public']) {
-      this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
+      this.store.insert(NAMESPACES, this.#completed(call, { metadata: { name } }));
     }
   }
 
@@ -79,71 +68,59 @@ export class StandInApiServer {
     try {
       return await this.#route(request);
     } catch (error) {
-      if (error instanceof StatusError) return reply(error.httpStatus, error.toStatus());
+      if (error instanceof StatusError) return reply(error.status.code, error.status);
       throw error;
     }
   }
 
-  async #route(request: StandInRequest): Promise<LocalReply> {
-    const url = new URL(request.path, 'http://stand-in');
-    if (['/readyz', '/healthz', '/livez'].includes(url.pathname)) return this.#health(url.pathname);
-    if (url.pathname === '/version') return reply(200, VERSION);
-    const review = accessReviewReply(request.method, url.pathname, request.body ?? '');
+  async #route({ method, path, headers, body = '' }: StandInRequest): Promise<LocalReply> {
+    const { pathname, searchParams: query } = new URL(path, 'http://stand-in');
+    if (['/readyz', '/healthz', '/livez'].includes(pathname)) return this.#health(pathname);
+    if (pathname === '/version') return reply(200, VERSION);
+    const review = accessReviewReply(method, pathname, body);
     if (review !== undefined) return reply(201, review);
-    const discovered = request.method === 'GET' ? discoveryReply(url.pathname) : undefined;
+    const discovered = method === 'GET' ? discoveryReply(pathname) : undefined;
     if (discovered !== undefined) return reply(200, discovered);
-    const target = requestedTarget(url.pathname);
-    if (target === undefined)
-      return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
-    const call: Call = {
-      target,
-      query: url.searchParams,
-      body: request.body ?? '',
-      contentType: request.headers['content-type'] ?? 'application/json',
-      accept: request.headers['accept'] ?? '',
-      manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
-    };
-    const missing = missingIn(url.searchParams);
-    if (missing !== undefined) throw badRequest(`the stand-in API server has no ${missing}`);
-    return this.#dispatch(request.method, call);
+    const target = requestedTarget(pathname);
+    if (target === undefined) return textReply(404, '404 page not found\n');
+    if (query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
+    // Any `watch` but `false` and `0` is a watch, as in the real API.
+    if (!/^(false|0)$/i.test(query.get('watch') ?? '0')) throw badRequest('the stand-in API server has no watch');
+    const { 'content-type': contentType = 'application/json', accept = '', 'user-agent': agent = 'unknown' } = headers;
+    const manager = query.get('fieldManager') ?? agent.split('/', 1).join();
+    return this.#dispatch(method, { ...target, query, body, contentType, accept, manager });
   }
 
   async #dispatch(method: string, call: Call): Promise<LocalReply> {
-    const { resource, namespace, name } = call.target;
-    if (name === undefined) {
-      if (method === 'GET') return reply(200, this.#list(call));
+    if (method === 'GET') return reply(200, this.#read(call));
+    if (call.name === undefined) {
       if (method === 'POST') return reply(201, await this.#create(call));
     } else {
-      if (method === 'GET') return reply(200, this.#shown(call, this.store.get(resource, namespace, name)));
-      if (method === 'PUT') return reply(200, await this.#update(call, parsedObject(call.body)));
-      if (method === 'PATCH') return reply(200, await this.#patch(call));
+      const { body, contentType } = call;
+      if (method === 'PUT') return reply(200, await this.#update(call, () => parsedObject(body)));
+      if (method === 'PATCH')
+        return reply(200, await this.#update(call, (object) => patched(object, body, contentType)));
       if (method === 'DELETE') return reply(200, await this.#delete(call));
     }
     throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
   }
 
   #health(path: string): LocalReply {
-    const headers = { 'content-type': 'text/plain' };
-    if (path !== '/readyz' || this.ready) return { status: 200, headers, body: 'ok' };
-    const body = '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n';
-    return { status: 500, headers, body };
+    if (path !== '/readyz' || this.ready) return textReply(200, 'ok');
+    return textReply(500, '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n');
   }
 
-  #shown({ target: { resource }, accept }: Call, object: StoredObject): object {
-    const { resourceVersion } = object.metadata;
-    return wantsTable(accept) ? tableOf(resource, [object], { resourceVersion }, this.#nowMs()) : object;
-  }
-
-  #list({ target: { resource, namespace }, query, accept }: Call): object {
-    const items = this.store.list(resource, namespace, selectorOf(query));
+  #read({ resource, namespace, name, query, accept }: Call): object {
+    const object = name === undefined ? undefined : this.store.get(resource, namespace, name);
+    const items = object === undefined ? this.store.list(resource, namespace, selectorOf(query)) : [object];
     const metadata = { resourceVersion: this.store.version };
-    if (wantsTable(accept)) return tableOf(resource, items, metadata, this.#nowMs());
-    return { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
+    if (/as=Table/.test(accept)) return tableOf(resource, items, metadata, this.#nowMs());
+    return object ?? { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
   }
 
   async #create(call: Call): Promise<StoredObject> {
-    const { resource, namespace } = call.target;
-    const object = this.#created(call, parsedObject(call.body));
+    const { resource, namespace } = call;
+    const object = this.#completed(call, parsedObject(call.body));
     if (namespace !== undefined) this.store.get(NAMESPACES, undefined, namespace);
     validate(resource, object, undefined);
     if (resource !== SERVICES) return this.store.insert(resource, object);
@@ -153,27 +130,16 @@ export class StandInApiServer {
     return storeAllocated(service, undefined, this.#allocation, (allocated) => this.store.insert(resource, allocated));
   }
 
-  async #update(
-    { target: { resource, namespace, name = '' }, manager }: Call,
-    sent: StoredObject,
-  ): Promise<StoredObject> {
+  async #update(call: Call, change: (previous: StoredObject) => StoredObject): Promise<StoredObject> {
+    const { resource, namespace, name = '' } = call;
     const previous = this.store.get(resource, namespace, name);
+    const sent = change(previous);
     if (sent.metadata.name !== name) {
       throw badRequest(`the name of the object (${sent.metadata.name}) does not match the name on the URL (${name})`);
     }
     const version = sent.metadata.resourceVersion;
-    if (version !== undefined && version !== '' && version !== previous.metadata.resourceVersion) {
-      throw conflict(resource, name, MODIFIED);
-    }
-    const { uid = '', creationTimestamp = '' } = previous.metadata;
-    const metadata = {
-      ...sent.metadata,
-      ...namespaceFor(namespace, sent),
-      uid,
-      creationTimestamp,
-      managedFields: this.#managedBy(manager, previous),
-    };
-    const next = { ...sent, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
+    if (version && version !== previous.metadata.resourceVersion) throw conflict(resource, name);
+    const next = this.#completed(call, sent, previous);
     validate(resource, next, previous);
     return resource === SERVICES ? this.#updateService(previous, next) : this.store.replace(resource, previous, next);
   }
@@ -197,22 +163,14 @@ export class StandInApiServer {
     return stored;
   }
 
-  async #patch(call: Call): Promise<StoredObject> {
-    const { resource, namespace, name = '' } = call.target;
-    const previous = this.store.get(resource, namespace, name);
-    return this.#update(call, patched(previous, call.body, call.contentType));
-  }
-
-  async #delete({ target: { resource, namespace, name = '' }, body }: Call): Promise<object> {
+  async #delete({ resource, namespace, name = '', body }: Call): Promise<object> {
     const object = this.store.get(resource, namespace, name);
     const preconditions = jsonFieldsIn(jsonFieldsIn(body === '' ? {} : parsedJson(body))['preconditions']);
     for (const field of ['uid', 'resourceVersion'] as const) {
-      if (preconditions[field] !== undefined && preconditions[field] !== object.metadata[field]) {
-        throw conflict(
-          resource,
-          name,
-          `the ${field} in the precondition (${preconditions[field]}) does not match the ${field} in record (${object.metadata[field]}). The object might have been deleted and then recreated`,
-        );
+      const { [field]: wanted = object.metadata[field] } = preconditions;
+      if (wanted !== object.metadata[field]) {
+        const cause = `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${object.metadata[field]})`;
+        throw conflict(resource, name, `${cause}. The object might have been deleted and then recreated`);
       }
     }
     if (resource === NAMESPACES) return this.#finalizeNamespace(object);
@@ -242,25 +200,29 @@ export class StandInApiServer {
     return { ...namespace, metadata, status: { phase: 'Terminating' } };
   }
 
-  #created(
-    { target: { resource, namespace }, manager }: Pick<Call, 'target' | 'manager'>,
+  /** Returns a sent object with the fields that an API server sets. */
+  #completed(
+    { resource, namespace, manager }: Target & Pick<Call, 'manager'>,
     sent: StoredObject,
+    previous?: StoredObject,
   ): StoredObject {
+    const { uid = randomUUID(), creationTimestamp = this.#timestamp(), managedFields = [] } = previous?.metadata ?? {};
+    const others = managedFields.filter((entry) => entry.manager !== manager);
     const metadata = {
       ...sent.metadata,
       ...namespaceFor(namespace, sent),
-      uid: randomUUID(),
-      creationTimestamp: this.#timestamp(),
-      managedFields: this.#managedBy(manager, undefined),
+      uid,
+      creationTimestamp,
+      managedFields: [...others, { manager, operation: 'Update', time: this.#timestamp() }],
     };
-    const defaults =
-      resource === NAMESPACES ? { spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } } : {};
-    return { ...defaults, ...sent, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
-  }
-
-  #managedBy(manager: string, previous: KubernetesObject | undefined) {
-    const others = (previous?.metadata.managedFields ?? []).filter((entry) => entry.manager !== manager);
-    return [...others, { manager, operation: 'Update', time: this.#timestamp() }];
+    const isNewNamespace = resource === NAMESPACES && previous === undefined;
+    return {
+      ...(isNewNamespace && NEW_NAMESPACE),
+      ...sent,
+      apiVersion: resource.apiVersion,
+      kind: resource.kind,
+      metadata,
+    };
   }
 
   #timestamp(): string {
@@ -279,6 +241,6 @@ function reply(status: number, body: object): LocalReply {
   return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
 }
 
-function wantsTable(accept: string): boolean {
-  return /as=Table/.test(accept);
+function textReply(status: number, body: string): LocalReply {
+  return { status, headers: { 'content-type': 'text/plain' }, body };
 }

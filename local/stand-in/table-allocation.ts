@@ -6,18 +6,16 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configuredRange, rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
 import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
 
-interface Options {
-  readonly table: KeyValueTable;
-  readonly cluster: string;
-  readonly pick: PickIndex;
-  readonly nowMs: () => number;
-}
-
 /**
  * Allocates from the table, and only from a range whose repair has succeeded within its last three intervals. Reads the
  * registration for each allocation: a new generation closes allocation, and a pass of that generation opens it again.
  */
-export function tableAllocation({ table, cluster, pick, nowMs }: Options): ServiceAllocator {
+export function tableAllocation(
+  table: KeyValueTable,
+  cluster: string,
+  pick: PickIndex,
+  nowMs: () => number,
+): ServiceAllocator {
   const over = (key: RangeKey): ItemAllocator => {
     const open = async () => {
       const registered = await readCluster(table, cluster);

@@ -1,27 +1,22 @@
 import { unfitForEndpoints } from '../../cli/spec/api-server-rules.ts';
 import { NAME } from '../../lib/admission/service.ts';
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
-import { jsonListIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
+import { jsonListIn } from './requests.ts';
 import { invalid, type ServedResource } from './resources.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** The fields of an event that cannot change. */
-const FIXED = [
-  'note',
-  'reportingController',
-  'reportingInstance',
-  'reason',
-  'action',
-  'eventTime',
-  'regarding',
-  'type',
-];
+/** The fields that cannot change, by kind. */
+const FIXED: Readonly<Record<string, readonly string[]>> = {
+  EndpointSlice: ['addressType'],
+  Event: ['note', 'reportingController', 'reportingInstance', 'reason', 'action', 'eventTime', 'regarding', 'type'],
+};
 
 /** Refuses an invalid object with 422, as a real API server does. Checks only the faults that writes of the loops can have. */
 export function validate(resource: ServedResource, object: StoredObject, previous: StoredObject | undefined): void {
-  const fault = nameFault(resource, object) ?? addressFault(object) ?? updateFault(resource, object, previous);
+  const fault =
+    nameFault(resource, object) ?? addressFault(object) ?? (previous && updateFault(resource, object, previous));
   if (fault !== undefined) throw invalid(resource, object.metadata.name, fault);
 }
 
@@ -35,10 +30,10 @@ function nameFault(resource: ServedResource, { metadata }: StoredObject): string
 
 function addressFault(object: StoredObject): string | undefined {
   const inSubsets = jsonListIn(object['subsets']).flatMap(({ addresses, notReadyAddresses }) =>
-    [...jsonListIn(addresses), ...jsonListIn(notReadyAddresses)].map(({ ip }) => String(ip)),
+    [...jsonListIn(addresses), ...jsonListIn(notReadyAddresses)].map(({ ip }) => ip),
   );
-  const inSlice = jsonListIn(object['endpoints']).flatMap(({ addresses }) => stringsIn(addresses));
-  for (const ip of [...inSubsets, ...inSlice]) {
+  const inSlice = jsonListIn(object['endpoints']).flatMap(({ addresses }) => addresses);
+  for (const ip of [...inSubsets, ...inSlice].map(String)) {
     const address = parseAddress(ip);
     const unfit = address === undefined ? 'must be a valid IP address' : unfitForEndpoints(address, ip);
     if (unfit !== undefined) return `addresses: Invalid value: "${ip}": ${unfit}`;
@@ -46,18 +41,7 @@ function addressFault(object: StoredObject): string | undefined {
   return undefined;
 }
 
-function updateFault(
-  resource: ServedResource,
-  object: StoredObject,
-  previous: StoredObject | undefined,
-): string | undefined {
-  if (previous === undefined) return undefined;
-  const changed = (field: string) => JSON.stringify(object[field]) !== JSON.stringify(previous[field]);
-  if (resource.kind === 'EndpointSlice' && changed('addressType'))
-    return 'addressType: Invalid value: field is immutable';
-  if (resource.kind === 'Event') {
-    const field = FIXED.find(changed);
-    if (field !== undefined) return `${field}: Invalid value: field is immutable`;
-  }
-  return undefined;
+function updateFault({ kind }: ServedResource, object: StoredObject, previous: StoredObject): string | undefined {
+  const field = FIXED[kind]?.find((each) => JSON.stringify(object[each]) !== JSON.stringify(previous[each]));
+  return field && `${field}: Invalid value: field is immutable`;
 }

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { admission } from '../../lib/admission/admission.ts';
+import { admission, admissionSettings } from '../../lib/admission/admission.ts';
 import { reviewIn } from '../../lib/admission/request.ts';
-import { admissionSettings } from '../../lib/admission/settings.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { DispatchError } from '../../lib/runtime/deadline.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';

@@ -19,7 +19,7 @@ function specOf(fields: ServiceFields) {
 function wanted(fields: ServiceFields, old: ServiceFields | undefined, configured: readonly IPFamily[]): string {
   const plan = planOf(specOf(fields), old && specOf(old), configured);
   const addresses = plan.addresses.map(({ family, value, index }) => `${value || family}@${index}`);
-  const ports = plan.ports.map(({ value, at }) => `${value || 'next'}@${at === 'healthCheck' ? at : at.join('+')}`);
+  const ports = plan.ports.map(({ value, at }) => `${value || 'next'}@${at.join('+')}`);
   return [...addresses, ...ports].join(' ');
 }
 

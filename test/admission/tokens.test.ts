@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { tokensNameOf } from '../../lib/admission/settings.ts';
+import { tokensNameOf } from '../../lib/admission/admission.ts';
 import { ClusterTokens } from '../../lib/admission/tokens.ts';
 import type { SecretText } from '../../lib/aws/store-client.ts';
 

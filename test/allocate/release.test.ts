@@ -4,9 +4,7 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/spec/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { won } from '../contract/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
-import { found } from '../support/found.ts';
 
 const IP = '10.0.0.17';
 const BIT = 16;
@@ -86,20 +84,6 @@ test('a release does not repeat a conflicting write after its deadline, and a re
     code: 'DeadlineExceeded',
   });
   expect(again).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
-  expect(await world.taken()).toEqual({ [IP]: undefined });
-});
-
-test('a release by an older version counts as in progress for 30 seconds', async () => {
-  const world = await withTaken();
-  const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
-  await expect(world.ask(release, cut)).rejects.toThrow('the process ends');
-  const item = found(await world.table.get('demo', 'requests/r1'));
-  const { busyUntilMs: _, releases: __, ...older } = item.value as { readonly [field: string]: string };
-  won(await world.table.put({ ...item, value: older }, item));
-  world.clock.nowMs += TIME_MS - 1;
-  expect(await world.ask(release)).toMatchObject({ error: { code: 'InProgress' } });
-  world.clock.nowMs += 1;
-  expect(await world.ask(release)).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
   expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 

@@ -141,7 +141,7 @@ describe('The fingerprint of a request', () => {
 test('the schema of answers contains exactly the codes that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
-  const ofAllocate = ['answer', 'items', 'open-range', 'execute-request'].map((name) => `allocate/${name}`);
+  const ofAllocate = ['answer', 'items', 'request-context', 'execute-request'].map((name) => `allocate/${name}`);
   const written = [...ofAllocate, 'range/operations']
     .map((file) => readInRepository(`lib/${file}.ts`))
     .flatMap((text) => [...text.matchAll(/refused\(\s*'(\w+)'/g)].map(([, code = '']) => code));

@@ -8,7 +8,7 @@ import { ClusterConnections } from '../../lib/runtime/cluster-connections.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
-import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
+import { LOOP_HANDLERS } from '../../local/clock-driven-runner.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';

@@ -48,7 +48,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     const context = { environment: world.environment, getRemainingTimeInMillis: () => 30_000 };
     for (let sent = 0; sent < 200; sent++) {
       const headers = { authorization: `Bearer ${TOKEN}-not` };
-      await handler(urlEvent({ path: `/invented-${sent}`, headers }), context);
+      await handler(urlEvent({ method: 'POST', url: `/invented-${sent}`, headers }, ''), context);
     }
   };
   const certified = authority.issue(['127.0.0.1']);

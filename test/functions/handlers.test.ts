@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
-import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
+import { LOOP_HANDLERS } from '../../local/clock-driven-runner.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../functions');

@@ -1,8 +1,8 @@
 import { expect, jest, test } from '@jest/globals';
 import { servePage } from '../../cli/page/serve-page.ts';
+import { openRunning } from '../../local/data-folder.ts';
 import { localTable } from '../../local/local-environment.ts';
 import { run } from '../../local/run.ts';
-import { openRunning } from '../../local/running.ts';
 import { aFleetStatus } from '../support/a-fleet-status.ts';
 import { afterThisTest } from '../support/after-this-test.ts';
 import { eventually } from '../support/eventually.ts';

@@ -8,7 +8,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
-import { createTable } from '../../local/create-table.ts';
+import { createTable } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { listing } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

@@ -70,7 +70,7 @@ function isDenied({ method }: HttpRequest, { body }: ServerReply): boolean {
 }
 
 export function statusReply(status: number, reason: string, message: string): ServerReply {
-  return { status, body: new StatusError(status, reason, message).toStatus() };
+  return { status, body: new StatusError(status, reason, message).status };
 }
 
 export function endpointAddresses({ subsets }: Partial<EndpointsObject> = {}): string[] {

@@ -29,7 +29,7 @@ interface Input {
 const ATTEMPTS = 3;
 const PAGE = 4;
 /** Fields that the previous version does not know. */
-const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer', 'busyUntilMs']);
+const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer']);
 
 type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 

@@ -1,7 +1,6 @@
-import { type AdmissionOptions, admission } from '../../lib/admission/admission.ts';
+import { type AdmissionOptions, type AdmissionSettings, admission } from '../../lib/admission/admission.ts';
 import type { WebhookReply } from '../../lib/admission/request.ts';
 import type { PatchOperation, RefusalStatus } from '../../lib/admission/response.ts';
-import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
@@ -14,7 +13,7 @@ import { type RangeKey, rangesOf } from '../../lib/spec/spec-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
-import { type UrlRequest, urlEvent } from '../../local/serve-admission.ts';
+import { urlEvent } from '../../local/serve-admission.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aReview, type ReviewFields } from './admission-review.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
@@ -120,6 +119,7 @@ export interface Answered {
 export interface AdmissionWorldOptions extends AllocateWorldOptions {
   readonly settings?: Partial<AdmissionSettings>;
   readonly readTokens?: ReadSecretText;
+  readonly pick?: AdmissionOptions['pick'];
   readonly wait?: AdmissionOptions['wait'];
 }
 
@@ -131,13 +131,20 @@ const tokenOfDemo: ReadSecretText = async (name) =>
 const SETTINGS = { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: 'p/' } as const;
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
+interface UrlRequest {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly cameAtMs?: number;
+}
+
 /** Returns one cluster in mode enforce, whose ranges a pass has saved, and the handler of the webhook URL. */
 export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
-  const { settings, readTokens = tokenOfDemo, wait = () => Promise.resolve() } = options;
+  const { settings, readTokens = tokenOfDemo, pick = pickLowest, wait = () => Promise.resolve() } = options;
   const world = await anAllocateWorld(options);
-  let generated = 0;
-  const newSuffix = () => `0000${++generated}`;
-  const settled = { settings: { ...SETTINGS, ...settings }, readTokens, pick: pickLowest, newSuffix, wait };
+  const settled = { settings: { ...SETTINGS, ...settings }, readTokens, pick, wait };
   let handler = admission(settled);
   const restart = () => {
     handler = admission(settled);
@@ -150,7 +157,9 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   /** Returns the answer to any request. */
   const send = async (sent: UrlRequest, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
-    return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
+    const { method = 'POST', path = '/demo', query = '', headers = AUTHORIZED, body = '', cameAtMs } = sent;
+    const event = urlEvent({ method, url: `${path}?${query}`, headers }, body);
+    return handle({ ...event, requestContext: { ...event.requestContext, timeEpoch: cameAtMs } }, table);
   };
   const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);

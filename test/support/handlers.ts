@@ -9,8 +9,8 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
+import { LOOP_HANDLERS } from '../../local/clock-driven-runner.ts';
 import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
-import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { specIn } from './a-cluster-spec.ts';
@@ -45,7 +45,7 @@ export async function startHandlers(options: HandlersOptions) {
   const tableServer = await startTableServer({ key: 'test' });
   const direct = tableServer.client;
   const endpoint = await tableThrough?.(tableServer.endpoint);
-  const client = endpoint === undefined ? direct : tableServerClient({ ...tableServer, endpoint });
+  const client = endpoint === undefined ? direct : tableServerClient(endpoint, tableServer.key);
   const tableOf = (by: typeof client) => (deadline: AbortSignal) =>
     dynamoDbTable({ client: by, tableName: LOCAL_TABLE, deadline, nowMs, newWriteId: randomUUID });
   const openTable = tableOf(client);

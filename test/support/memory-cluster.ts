@@ -8,7 +8,7 @@ import {
   refOf,
 } from '../../lib/kubernetes/cluster-port.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
-import { accessReviewReply } from '../../local/stand-in/discovery.ts';
+import { accessReviewReply } from '../../local/stand-in/kubectl.ts';
 import { requestedTarget } from '../../local/stand-in/resources.ts';
 import { ObjectServer } from './object-server.ts';
 

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpRequest } from '../../lib/kubernetes/http-client.ts';
-import { MODIFIED, type StoredObject } from '../../local/stand-in/object-store.ts';
+import type { StoredObject } from '../../local/stand-in/object-store.ts';
 import { parsedObject, patched, selectorOf } from '../../local/stand-in/requests.ts';
 import {
   alreadyExists,
@@ -89,7 +89,7 @@ export class ObjectServer {
     try {
       return this.#answer(request, by);
     } catch (error) {
-      if (error instanceof StatusError) return { status: error.httpStatus, body: error.toStatus() };
+      if (error instanceof StatusError) return { status: error.status.code, body: error.status };
       throw error;
     }
   }
@@ -133,7 +133,7 @@ export class ObjectServer {
 
 function requireCurrent(resource: ServedResource, current: StoredObject, wanted: KubernetesObject['metadata']): void {
   const { name, uid, resourceVersion } = current.metadata;
-  if (wanted.uid !== uid || wanted.resourceVersion !== resourceVersion) throw conflict(resource, name, MODIFIED);
+  if (wanted.uid !== uid || wanted.resourceVersion !== resourceVersion) throw conflict(resource, name);
 }
 
 function keyOf(kind: string, namespace: string, name: string): string {

@@ -36,8 +36,8 @@ export async function readyStandIn({
     await saveRange(table, 'main', key, storedRange({ range, data: new Uint8Array(0) }), undefined);
   }
   await repairedAt(table, Date.now());
-  const allocation = tableAllocation({ table, cluster: 'main', pick: seededPick(1), nowMs: Date.now });
-  const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2) });
+  const allocation = tableAllocation(table, 'main', seededPick(1), Date.now);
+  const standIn = new StandInApiServer(allocation, () => Date.UTC(2026, 0, 2));
   const objects = [
     ['/api/v1/namespaces', { metadata: { name: 'default' } }],
     ['/apis/networking.k8s.io/v1/servicecidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } }],

@@ -6,7 +6,7 @@ import { listClusters } from '../../lib/table/clusters.ts';
 import { keyOf } from '../../lib/table/dynamodb/dynamodb-items.ts';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { createTable } from '../../local/create-table.ts';
+import { createTable } from '../../local/table-client.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { afterThisTest } from '../support/after-this-test.ts';

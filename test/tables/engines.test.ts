@@ -5,7 +5,7 @@ import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { describe } from '@jest/globals';
 import { keyOf } from '../../lib/table/dynamodb/dynamodb-items.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb/dynamodb-table.ts';
-import { createTable } from '../../local/create-table.ts';
+import { createTable } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, type TableOddity } from '../contract/key-value-table.ts';
 import { running } from '../support/running.ts';

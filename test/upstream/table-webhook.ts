@@ -36,7 +36,7 @@ export async function serveTableWebhook(table: KeyValueTable, post: Post): Promi
   const authority = makeAuthority('admission of the tests');
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
     const headers = { ...incoming.headers, authorization: `Bearer ${TOKEN}` };
-    const event = urlEvent({ path: `/${CLUSTER}`, headers, body: await text(incoming) });
+    const event = urlEvent({ method: 'POST', url: `/${CLUSTER}`, headers }, await text(incoming));
     const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
     response.writeHead(reply.statusCode, reply.headers).end(reply.body);
   };

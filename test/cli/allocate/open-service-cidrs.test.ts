@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { freeAddresses } from '../../../cli/allocate/free-addresses.ts';
-import { openServiceCidrs } from '../../../cli/allocate/open-service-cidrs.ts';
+import { freeAddresses, openServiceCidrs } from '../../../cli/allocate/open-service-cidrs.ts';
 import { allocation } from '../../../lib/allocate/allocation.ts';
 import type { AllocateRequest } from '../../../lib/allocate/request.ts';
 import { parseCidr } from '../../../lib/allocator/network.ts';

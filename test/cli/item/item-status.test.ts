@@ -10,7 +10,7 @@ import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aStoredRange } from '../../support/a-fleet-status.ts';
 
 const NONE = new Uint8Array(0);
-const OF_ONE = { services: [{ service: 'a/b' }] };
+const OF_ONE = { services: [{ service: 'a/b', createdAtMs: 1 }] };
 
 const SPEC: Partial<ClusterSpec> = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'] };
 
@@ -34,7 +34,7 @@ function statusOf(setting: Setting = {}): ItemStatus {
   return itemStatus({
     cluster: { spec, generation: 3, rangesGeneration: 3 },
     place,
-    ...(isSaved && { saved: { stored, savedAtMs: 1000 } }),
+    ...(isSaved && { saved: { stored, item: { updatedAtMs: 1000 } } }),
     ...facts,
   });
 }

@@ -1,5 +1,36 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface LocalReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Returns a listener that sends the answer to each request. If `answer` fails, the connection ends. */
+export function answering(answer: (request: IncomingMessage) => Promise<LocalReply>): RequestListener {
+  return (request, response) => {
+    answer(request)
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
+      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
+  };
+}
+
+/** Starts a server on the loopback (`port` 0: a free port). `host` is `127.0.0.1:<port>`. */
+export async function listenOnLoopback(server: Server, port = 0) {
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => closeAtOnce(server) };
+}
+
+/** Closes a server and every connection. */
+export function closeAtOnce(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error ? reject(error) : resolve()));
+    server.closeAllConnections();
+  });
+}
 
 export interface LocalRules {
   /** The server's own address: `127.0.0.1:<port>`. */
@@ -22,9 +53,8 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns the reason to refuse a request before its body is read; `undefined` if it is accepted. Every web page in a browser on
- * this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A page that uses DNS
- * rebinding sends its own `Host`. Neither page knows the key, because the key is in files that only this user can read.
+ * Returns the reason to refuse a request before its body is read. Each web page in a browser on this machine and each other
+ * user can connect to a loopback port, but a page sends its `Origin`, one with DNS rebinding its `Host`, and none the key.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;
@@ -60,9 +90,8 @@ export function bearerOf({ headers: { authorization = '' } }: IncomingMessage): 
 }
 
 /**
- * Returns the key in a request to the table server: the access key id. dynalite checks no signature. A signature is not
- * necessary, because only a process that can read this user's files knows the key, and the loopback has no attacker on
- * the network path.
+ * Returns the key in a request to the table server: the access key id. dynalite checks no signature, and none is necessary,
+ * because only a process that can read this user's files knows the key.
  */
 export function tableKeyOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
   return /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(authorization)?.[1];
