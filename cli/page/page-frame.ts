@@ -3,7 +3,7 @@ import { HEALTHS } from '../status/cluster-status.ts';
 import { type Child, Html, html } from './html.ts';
 import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
-import type { CellLook } from './range-map.ts';
+import { PATTERNS } from './range-map.ts';
 
 export interface PageOptions {
   /** The interval at which the page refreshes. Absent if the page is a file. */
@@ -58,27 +58,3 @@ const FILTER = html`<form id="filter" role="search" hidden><label>Filter <input 
 function hashOf(text: string): string {
   return `sha256-${hash('sha256', text, 'base64')}`;
 }
-
-const CELL = html`x=".06" y=".06" width=".88" height=".88" rx=".14"`;
-const level = (height: number) =>
-  html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
-
-/** The drawing of a map cell in each state, one unit wide and high: a colour, and a mark for colour-blind readers. */
-const DRAWINGS = {
-  D: html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`,
-  L: html`<rect class="L" ${CELL}/><path class="mark" d="M.1 .9L.9 .1"/>`,
-  H: html`<rect class="H" ${CELL}/><circle class="dot" cx=".5" cy=".5" r=".17"/>`,
-  U: html`<rect class="U" ${CELL}/>`,
-  U1: level(0.22),
-  U2: level(0.44),
-  U3: level(0.66),
-  U4: level(0.88),
-  R: html`<rect class="F" ${CELL}/><circle class="R" cx=".5" cy=".5" r=".13"/>`,
-  F: html`<rect class="F" ${CELL}/>`,
-  X: html`<path class="X" d="M.3 .7L.7 .3"/>`,
-} as const satisfies Record<CellLook, Html>;
-
-const PATTERNS: Html = html`<svg class="sr" aria-hidden="true"><defs>${Object.entries(DRAWINGS).map(
-  ([look, drawing]) =>
-    html`<pattern id="p${look}" patternUnits="userSpaceOnUse" width="1" height="1">${drawing}</pattern>`,
-)}</defs></svg>`;

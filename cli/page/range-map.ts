@@ -1,23 +1,38 @@
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
-import { CELL_STATES, type CellState, type RangeMap, type RangeStatus } from '../status/cluster-status.ts';
+import type { CellState, RangeMap, RangeStatus } from '../status/cluster-status.ts';
 import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
-/**
- * The ways to draw a cell, with their texts in the legend: one way for each state, and four levels of use for a cell of
- * several items. Each key identifies an SVG pattern.
- */
-export const LOOKS = {
-  ...CELL_STATES,
-  R: 'free, reserved band',
-  U1: 'up to ¼ in use',
-  U2: 'up to ½ in use',
-  U3: 'up to ¾ in use',
-  U4: 'more than ¾ in use',
-} as const;
-export type CellLook = keyof typeof LOOKS;
+export type CellLook = CellState | 'U1' | 'U2' | 'U3' | 'U4';
 
-const ORDER: readonly CellLook[] = ['D', 'L', 'H', 'U', 'U4', 'U3', 'U2', 'U1', 'R', 'F', 'X'];
+const CELL = html`x=".06" y=".06" width=".88" height=".88" rx=".14"`;
+const level = (height: number) =>
+  html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
+
+/**
+ * The ways to draw a cell, one unit wide and high: one for each state, with a colour and a mark for colour-blind readers, and
+ * four levels of use for a cell of several items. Each has its text in the legend.
+ */
+export const LOOKS: Readonly<Record<CellLook, readonly [text: string, drawing: Html]>> = {
+  D: ['duplicate', html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`],
+  L: ['leaking', html`<rect class="L" ${CELL}/><path class="mark" d="M.1 .9L.9 .1"/>`],
+  H: ['held', html`<rect class="H" ${CELL}/><circle class="dot" cx=".5" cy=".5" r=".17"/>`],
+  U: ['in use', html`<rect class="U" ${CELL}/>`],
+  U4: ['more than ¾ in use', level(0.88)],
+  U3: ['up to ¾ in use', level(0.66)],
+  U2: ['up to ½ in use', level(0.44)],
+  U1: ['up to ¼ in use', level(0.22)],
+  R: ['free, reserved band', html`<rect class="F" ${CELL}/><circle class="R" cx=".5" cy=".5" r=".13"/>`],
+  F: ['free', html`<rect class="F" ${CELL}/>`],
+  X: ['not usable', html`<path class="X" d="M.3 .7L.7 .3"/>`],
+};
+
+/** The pattern of each look, to which the cells of all maps of a page refer. */
+export const PATTERNS: Html = html`<svg class="sr" aria-hidden="true"><defs>${Object.entries(LOOKS).map(
+  ([look, [, drawing]]) =>
+    html`<pattern id="p${look}" patternUnits="userSpaceOnUse" width="1" height="1">${drawing}</pattern>`,
+)}</defs></svg>`;
+
 const CELL_PIXELS = 15;
 
 export function rangeMap(range: RangeStatus, map: RangeMap): Html {
@@ -25,7 +40,7 @@ export function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const runs = runsOf(map, columns);
   const rects = runs.map(({ look, from, length }) => {
     const place = html`x="${from % columns}" y="${Math.floor(from / columns)}" width="${length}" height="1"`;
-    return html`<rect ${place} fill="url(#p${look})"><title>${itemsOf(map, from, length)}: ${LOOKS[look]}</title></rect>`;
+    return html`<rect ${place} fill="url(#p${look})"><title>${itemsOf(map, from, length)}: ${LOOKS[look][0]}</title></rect>`;
   });
   const title = `${clipped(range.title, 80)} ${clipped(range.range, 80)}`;
   const use = `${range.used} of ${amount(range.capacity)} in use`;
@@ -83,9 +98,9 @@ function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeSt
   const cells = (look: CellLook) => runs.reduce((sum, run) => sum + (run.look === look ? run.length : 0), 0);
   const items = (look: CellLook) =>
     itemsPerCell === 1 ? cells(look) : look in figures && amount(figures[look as keyof typeof figures]);
-  const present = ORDER.filter((look) => cells(look) > 0);
+  const present = (Object.keys(LOOKS) as CellLook[]).filter((look) => cells(look) > 0);
   return html`<ul class="legend">${present.map(
     (look) =>
-      html`<li><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="url(#p${look})"/></svg>${LOOKS[look]} <b>${items(look)}</b>`,
-  )}${itemsPerCell > 1 && html`<li>a cell is ${itemsPerCell} items`}${itemsPerCell > 1 && html`<li>in use <b>${amount(used)}</b>`}</ul>`;
+      html`<li><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="url(#p${look})"/></svg>${LOOKS[look][0]} <b>${items(look)}</b>`,
+  )}${itemsPerCell > 1 && html`<li>a cell is ${itemsPerCell} items<li>in use <b>${amount(used)}</b>`}</ul>`;
 }

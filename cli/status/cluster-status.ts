@@ -124,17 +124,8 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** The states by their letter in `RangeMap.cells`. A cell whose items have several states shows the first of this list. */
-export const CELL_STATES = {
-  D: 'duplicate',
-  L: 'leaking',
-  H: 'held',
-  U: 'in use',
-  R: 'reserved',
-  F: 'free',
-  X: 'not usable',
-} as const;
-export type CellState = keyof typeof CELL_STATES;
+/** Duplicate, leaking, held, in use, reserved, free or not usable. A cell whose items have several states has the first of these. */
+export type CellState = 'D' | 'L' | 'H' | 'U' | 'R' | 'F' | 'X';
 
 export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
