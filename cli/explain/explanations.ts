@@ -2,7 +2,6 @@ import type { RecordedFinding } from '../../lib/table/run-records.ts';
 import { nearestName } from '../spec/names.ts';
 import { ERROR_CODES, OTHER_CODES } from './explain-error-codes.ts';
 import { FINDINGS } from './explain-findings.ts';
-import { wordInMessage } from './explain-messages.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
 import type { Explained, Explanation } from './explanation.ts';
 
@@ -36,34 +35,72 @@ const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
 
 /** Returns the explanation of a whole message, or of a word in any case, with or without spaces and hyphens. */
 export function explain(word: string): Explanation | undefined {
-  return all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
+  return all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word) ?? '');
 }
 
 export function nearestWord(word: string): string | undefined {
   return nearestName(word.trim(), [...all.keys()]);
 }
 
-/** The type is any text, because a later version may have recorded the finding. */
-type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
+/** Words of explanations, each with parts of a message. The first entry whose parts all occur in a message explains it. */
+const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
+  ['notCorrected', 'is not corrected ('],
+  ['deadServerPublished', 'is still published although it is not live'],
+  ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
+  ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
+  ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],
+  ['notRecorded', 'has a wrong reference; repairing'],
+  // The message of the IPAddress repair has a space after the family. The message of the bitmap repair has no space.
+  ['notRecorded', '[IPv', ']: ', 'is not allocated; repairing'],
+  ['repair', 'is not allocated; repairing'],
+  ['duplicate', 'was assigned to multiple services'],
+  ['duplicate', 'was assigned to other services'],
+  ['invalid', 'is not a valid IP; please recreate'],
+  ['invalid', 'is of ip family that is no longer configured'],
+  ['outOfRange', 'is not within ', '; please recreate'],
+  ['full', 'is full; you must widen'],
+  ['unknown', 'due to an unknown error'],
+  ['leak', 'appears to have leaked: cleaning up'],
+  ['mayHaveLeaked', 'may have leaked'],
+  ['nothingFree', 'nothing is free in'],
+  ['nothingFree', 'range is full'],
+  ['heldByAnother', 'is held by', 'does not have its label'],
+  ['AlreadyAllocated', 'is already allocated'],
+  ['NotInRange', 'is not in the valid range'],
+];
 
-export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {
-  const [namespace, name] = service?.split('/') ?? [];
-  const isPort = item !== undefined && /^\d+$/.test(item);
-  return hintFor(type, {
-    cluster: cluster.name,
-    ...(item !== undefined && { item, kind: isPort ? 'port' : 'ip', field: isPort ? 'nodePort' : 'clusterIP' }),
-    ...(namespace !== undefined && name !== undefined && { namespace, name }),
-  });
-}
+/** Matches words such as `Forbidden` and `twoOwners`, but no short word and no word in lower case. */
+const A_CODE = /^(?=.*[A-Z]).{6,}$/;
 
-export function stateHint(word: string, cluster: { readonly name: string }): string {
-  return hintFor(word, { cluster: cluster.name });
+/**
+ * Returns the word of the explanation for a pasted message: the text before the message's first colon if it is such a word,
+ * else the word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
+ */
+function wordInMessage(message: string): string | undefined {
+  const line = message.replace(/\s+/g, ' ').trim();
+  const [ofText] = MESSAGES.find(([, ...parts]) => parts.every((part) => line.includes(part))) ?? [];
+  const beginning = line.slice(0, Math.max(0, line.indexOf(':')));
+  return all.has(beginning)
+    ? beginning
+    : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => A_CODE.test(one) && all.has(one)));
 }
 
 /** Matches names that are safe in a shell, because users paste hints into a shell. The placeholder of any other name stays. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
-function hintFor(word: string, facts: Readonly<Record<string, string>>): string {
+/** Returns what to do about a state or a finding, in one line. The type of a finding of a later version is unknown. */
+export function hintFor(
+  word: string,
+  cluster: { readonly name: string },
+  { item, service }: Pick<RecordedFinding, 'item' | 'service'> = {},
+): string {
+  const [namespace, name] = service?.split('/') ?? [];
+  const isPort = item !== undefined && /^\d+$/.test(item);
+  const facts: Readonly<Record<string, string>> = {
+    cluster: cluster.name,
+    ...(item !== undefined && { item, kind: isPort ? 'port' : 'ip', field: isPort ? 'nodePort' : 'clusterIP' }),
+    ...(namespace !== undefined && name !== undefined && { namespace, name }),
+  };
   const hint = explain(word)?.hint ?? 'kbctl doctor <cluster>';
   return hint.replace(/<([a-z]+)>/g, (placeholder, fact: string) => {
     const value = Object.hasOwn(facts, fact) ? facts[fact] : undefined;

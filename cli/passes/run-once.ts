@@ -11,7 +11,7 @@ import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
-import { findingHint } from '../explain/explanations.ts';
+import { hintFor } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 
 /** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host has no connection. */
@@ -99,7 +99,7 @@ export function plainPass({ cluster, loop, dryRun, pass }: RanPass) {
     wouldChange: observed ? changes : [],
     findings: (report?.findings ?? []).map((finding) => {
       const { type, message, item, service } = finding;
-      return { type, message, item, service, resolution: findingHint(finding, { name: cluster }) };
+      return { type, message, item, service, resolution: hintFor(type, { name: cluster }, finding) };
     }),
     unlistedFindings: unlistedCount(report),
     counts: report?.counts ?? {},
@@ -128,7 +128,7 @@ function findingLines(title: string, findings: readonly Finding[], name: string,
     `  ${paint('yellow', title)}`,
     ...findings.flatMap((finding) => [
       `    ${finding.type}: ${finding.message}`,
-      `      resolution: ${findingHint(finding, { name })}`,
+      `      resolution: ${hintFor(finding.type, { name }, finding)}`,
     ]),
   ];
 }

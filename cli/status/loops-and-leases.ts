@@ -25,40 +25,30 @@ export function loopsHealth(inputs: StatusInputs, apiServers: readonly ApiServer
     if (health.overdue.includes(loop) && sinceMs > overdueAfterMs(loop, cluster.spec)) return 'late';
     return record.outcome === 'failed' ? 'failing' : 'good';
   };
-  return {
-    ...health,
-    overdue: health.overdue.filter((loop) => !isUnknown(loop)),
-    loops: LOOPS.map((loop) => {
-      const state = stateOf(loop);
-      const isAwaited = state === 'neverRan' && !health.overdue.includes(loop);
-      const lastRanAtMs = loop === 'kubernetes-service' ? lastProbeAtMs(apiServers) : 0;
-      return {
-        ...loopStatus(loop, state, cluster.spec.intervalSeconds[loop], records[loop]),
-        ...(isAwaited && { firstPassAtMs: firstPassMs(loop, cluster.owner, nowMs) }),
-        ...(lastRanAtMs > (records[loop]?.startedAtMs ?? 0) && { lastRanAtMs }),
-      };
-    }),
-  };
+  const loops = LOOPS.map((loop): LoopStatus => {
+    const { startedAtMs = 0, failuresInARow = 0, lastSuccessAtMs, wouldWrite, lastChange } = records[loop] ?? {};
+    const state = stateOf(loop);
+    const isAwaited = state === 'neverRan' && !health.overdue.includes(loop);
+    const lastRanAtMs = loop === 'kubernetes-service' ? lastProbeAtMs(apiServers) : 0;
+    return {
+      loop,
+      state,
+      intervalSeconds: cluster.spec.intervalSeconds[loop],
+      ...defined({ lastPass: lastPassOf(records[loop]) }),
+      failuresInARow,
+      ...defined({ lastSuccessAtMs, wouldWrite, lastChange }),
+      ...(isAwaited && { firstPassAtMs: firstPassMs(loop, cluster.owner, nowMs) }),
+      ...(lastRanAtMs > startedAtMs && { lastRanAtMs }),
+    };
+  });
+  return { ...health, overdue: health.overdue.filter((loop) => !isUnknown(loop)), loops };
 }
 
-function loopStatus(
-  loop: Loop,
-  state: LoopStatus['state'],
-  intervalSeconds: number,
-  record: RunRecord | undefined,
-): LoopStatus {
-  if (record === undefined) return { loop, state, intervalSeconds, failuresInARow: 0 };
-  const { startedAtMs, durationMs, outcome, mode, counts, error, failuresInARow, lastSuccessAtMs } = record;
-  const { wouldWrite, lastChange } = record;
+function lastPassOf(record: RunRecord | undefined): LoopStatus['lastPass'] {
+  if (record === undefined) return undefined;
+  const { startedAtMs, durationMs, outcome, mode, counts, error } = record;
   const findings = [...findingCounts(record).values()].reduce((sum, count) => sum + count, 0);
-  return {
-    loop,
-    state,
-    intervalSeconds,
-    lastPass: { startedAtMs, durationMs, outcome, mode, counts, ...defined({ error }), findings },
-    failuresInARow,
-    ...defined({ lastSuccessAtMs, wouldWrite, lastChange }),
-  };
+  return { startedAtMs, durationMs, outcome, mode, counts, ...defined({ error }), findings };
 }
 
 /** Returns the time of the last refresh by a probe. A pass ran at this time, even if it has no record. */

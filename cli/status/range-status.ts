@@ -1,6 +1,10 @@
-import { parseCidr } from '../../lib/allocator/network.ts';
+import { parseAddress } from '../../lib/allocator/ip-address.ts';
+import { type Network, networkContains, parseCidr, rangeSize, usableSize } from '../../lib/allocator/network.ts';
+import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
+import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { isOver } from '../../lib/range/hold.ts';
 import { emptyRange } from '../../lib/range/stored-range.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
@@ -8,7 +12,7 @@ import { figureOf, RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '.
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
-import { drawRange, type RangeLayout } from './range-map.ts';
+import { drawRange, drawUsage, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
 
 const TITLES: Readonly<Record<RangeKey, string>> = {
@@ -17,8 +21,9 @@ const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.nodePorts]: 'node ports',
 };
 
-/** @param served the ServiceCIDRs, which replace the ranges of cluster IPs of the spec */
-export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: readonly RangeStatus[]) {
+/** Returns the ranges of the spec, but the ServiceCIDRs in place of its ranges of cluster IPs if a pass has read them. */
+export function rangeStatuses(inputs: StatusInputs, nowMs: number) {
+  const served = serviceCidrStatuses(inputs);
   const ranges: RangeStatus[] = [...(served ?? [])];
   const unreadable: UnreadableItem[] = [];
   for (const range of rangesOf(inputs.cluster.spec)) {
@@ -63,7 +68,7 @@ function savedStatus(
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
   const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
-  const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
+  const duplicates = new Set(range.bitsOf(itemsOf(records[loop], 'duplicate')));
   const map = drawRange(range, { used: stored.data, held, leaking, duplicates });
   return countedRange({
     key,
@@ -109,14 +114,14 @@ function countedStatus(
     reserved: range.reserved,
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
-    duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
+    duplicates: new Set(range.bitsOf(itemsOf(record, 'duplicate'))).size,
   });
 }
 
 type Counted = Pick<RangeStatus, 'key' | 'range' | 'allocator' | 'used' | 'capacity'>;
 
 /** Adds the title and the figures. The percentage is rounded down to a tenth: only a full range has 100. */
-export function countedRange(counted: Counted & Partial<RangeStatus>): RangeStatus {
+function countedRange(counted: Counted & Partial<RangeStatus>): RangeStatus {
   const { key, range, used, capacity, ...rest } = counted;
   const free = Math.max(0, capacity - used);
   const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
@@ -124,8 +129,8 @@ export function countedRange(counted: Counted & Partial<RangeStatus>): RangeStat
   return { key, title: TITLES[key], range, used, capacity, free, usedPercent, ...none, ...rest };
 }
 
-function duplicateItems(record: RunRecord | undefined): string[] {
-  return (record?.findings ?? []).flatMap(({ type, item }) => (type === 'duplicate' ? (item ?? []) : []));
+function itemsOf(record: RunRecord | undefined, wanted: FindingType): string[] {
+  return (record?.findings ?? []).flatMap(({ type, item }) => (type === wanted ? (item ?? []) : []));
 }
 
 export interface TextRange extends RangeLayout {
@@ -148,4 +153,77 @@ export function textRange(key: RangeKey, text: string): TextRange | Refusal {
     first: max > 0 ? range.itemAt(-before) : '',
     bitsOf: (texts) => [...texts].flatMap((text) => range.indexOf(text) ?? []),
   };
+}
+
+/**
+ * Returns the usage of each ServiceCIDR that the last pass found, preceded by the total of a family with several ServiceCIDRs.
+ * Returns `undefined` if the table allocates or no pass read ServiceCIDRs.
+ */
+function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undefined {
+  const { cluster, records } = inputs;
+  const record = records['cluster-ip-repair'];
+  const usage = cluster.spec.allocator === 'apiserver' ? serviceCidrUsageIn(record?.state) : undefined;
+  return usage?.sums.flatMap((sum, index) => {
+    const key = index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+    const own = usage.networks.flatMap((one) => {
+      const network = parseCidr(one.cidr);
+      return network?.family === sum.family ? [{ ...one, network }] : [];
+    });
+    const statuses = own.map((one) => networkStatus(key, one, record, inputs.ranges !== undefined));
+    if (sum.networks === 1) return statuses;
+    const parts = statuses.map(
+      (one): RangeStatus => ({ ...one, title: `${one.title} of ServiceCIDR ${one.serviceCidr}`, part: true }),
+    );
+    return [sumStatus(key, sum, statuses), ...parts];
+  });
+}
+
+type Sum = ServiceCidrUsage['sums'][number];
+type CidrUsage = ServiceCidrUsage['networks'][number] & { readonly network: Network };
+
+function networkStatus(
+  key: RangeStatus['key'],
+  { name, network, ready, used, cells }: CidrUsage,
+  record: RunRecord | undefined,
+  withMap: boolean,
+): RangeStatus {
+  const isIn = (text: string) => {
+    const address = parseAddress(text);
+    return address !== undefined && networkContains(network, address);
+  };
+  const items = (type: FindingType) => [...new Set(itemsOf(record, type))].filter(isIn);
+  const duplicates = items('duplicate');
+  const reserved = reservedAddresses(Number(rangeSize(network)));
+  const map = withMap ? drawUsage(network, { cells, reserved, duplicates }) : undefined;
+  return countedRange({
+    key,
+    range: network.text,
+    serviceCidr: name,
+    ...(!ready && { ready }),
+    allocator: 'apiserver',
+    used,
+    capacity: usableSize(network),
+    reserved,
+    leaking: items('leakedRecord').length,
+    duplicates: duplicates.length,
+    ...defined({ map }),
+  });
+}
+
+function sumStatus(
+  key: RangeStatus['key'],
+  { family, networks, used, capacity }: Sum,
+  parts: readonly RangeStatus[],
+): RangeStatus {
+  const total = (figure: 'leaking' | 'duplicates') => parts.reduce((sum, part) => sum + part[figure], 0);
+  return countedRange({
+    key,
+    range: `${networks} ServiceCIDRs of ${family}`,
+    sumOf: networks,
+    allocator: 'apiserver',
+    used,
+    capacity,
+    leaking: total('leaking'),
+    duplicates: total('duplicates'),
+  });
 }

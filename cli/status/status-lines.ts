@@ -8,11 +8,6 @@ import { ago, apiServerColumns, findingColumns, loopColumns, RANGE_COLUMNS } fro
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
-/** Returns the title of a list, with `(20 of 101)` if it does not show all of its items. */
-function listTitle(title: string, shown: number, all: number): string {
-  return shown < all ? `${title} (${shown} of ${all})` : `${title} (${all})`;
-}
-
 /** Returns a command that lists more findings of a loop than the table keeps (20), for the first loop that has more. */
 export function allFindingsCommand({ name, loops, findings }: ClusterStatus): string {
   const kept = (loop: LoopStatus['loop']) => findings.filter((finding) => finding.loop === loop).length;
@@ -29,8 +24,11 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
     ...moreLine(lines.length - MOST_WRITES, `kbctl status ${name} -o yaml`),
   ];
   const rangeLines = ranges.length === 0 ? ['none was saved yet'] : output.table(RANGE_COLUMNS, ranges);
+  const shown = findings.slice(0, MOST_FINDINGS);
+  const columns = findingColumns(nowMs).filter(({ title }) => ['FINDING', 'SERVICE', 'MESSAGE'].includes(title));
+  const count = shown.length < findingTotal ? `${shown.length} of ${findingTotal}` : findingTotal;
   const findingLines = [
-    ...output.table(shortFindingColumns(nowMs), findings.slice(0, MOST_FINDINGS)),
+    ...output.table(columns, shown),
     ...moreLine(findings.length - MOST_FINDINGS, `kbctl get findings ${name}`),
     ...moreLine(findingTotal - findings.length, allFindingsCommand(status)),
   ];
@@ -43,16 +41,8 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
     ...section('Would write', listed(withheldLines(loops))),
     ...section('Last changes', listed(changeLines(loops, nowMs))),
     ...section('Ranges', rangeLines),
-    ...section(
-      listTitle('Findings of the last passes', Math.min(findings.length, MOST_FINDINGS), findingTotal),
-      findings.length === 0 ? [] : findingLines,
-    ),
+    ...section(`Findings of the last passes (${count})`, findings.length === 0 ? [] : findingLines),
   ];
-}
-
-function shortFindingColumns(nowMs: number) {
-  const shown = ['FINDING', 'SERVICE', 'MESSAGE'];
-  return findingColumns(nowMs).filter(({ title }) => shown.includes(title));
 }
 
 function moreLine(more: number, command: string): string[] {

@@ -4,7 +4,7 @@ import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts } from '../../lib/table/run-records.ts';
 import { formatAge } from '../../lib/util/age.ts';
 import { defined } from '../../lib/util/values.ts';
-import { explain, findingHint, stateHint } from '../explain/explanations.ts';
+import { explain, hintFor } from '../explain/explanations.ts';
 import {
   type ApiServerStatus,
   type Attention,
@@ -20,13 +20,12 @@ import { errorText } from './columns.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
-import { serviceCidrStatuses } from './service-cidr-status.ts';
 
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
   const apiServers = apiServerStatuses(spec, inputs.leases, nowMs);
   const health = loopsHealth(inputs, apiServers, nowMs);
-  const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs, serviceCidrStatuses(inputs));
+  const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs);
   const findings = findingsOf(inputs);
   const unreadable = [...inputs.unreadable, ...unreadableRanges];
   const attention = attentionFor({ inputs, health, apiServers, ranges, findings, unreadable, nowMs });
@@ -62,7 +61,7 @@ function findingsOf({ cluster, records }: StatusInputs): FindingStatus[] {
         loop,
         ...finding,
         seenAtMs: startedAtMs,
-        resolution: findingHint(finding, cluster.spec),
+        resolution: hintFor(finding.type, cluster.spec, finding),
       }),
     );
   });
@@ -121,7 +120,7 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
       level: state !== 'failing' || alike.some(isOverdue) ? 'unhealthy' : 'warning',
       word: state,
       message: oneLine(state === 'failing' ? failureOf(alike) : alike.map((loop) => lateness(loop, nowMs)).join('. ')),
-      next: stateHint(state, inputs.cluster.spec),
+      next: hintFor(state, inputs.cluster.spec),
     };
   });
 }
@@ -138,7 +137,7 @@ function lateness({ loop, lastPass, intervalSeconds }: LoopStatus, nowMs: number
 }
 
 function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
-  const next = stateHint('unreadable', inputs.cluster.spec);
+  const next = hintFor('unreadable', inputs.cluster.spec);
   return unreadable.map(({ message }) => ({ level: 'unhealthy', word: 'unreadable', message: oneLine(message), next }));
 }
 
@@ -166,7 +165,7 @@ function aboutLeases(parts: Parts): Attention[] {
   return (['expired', 'neverSeen'] as const).flatMap((word) => {
     const servers = apiServers.filter((server) => server.kind && server.state === word && isKnown(server));
     return notLive(servers, nowMs).map((line): Attention => {
-      return { level: 'warning', word, message: oneLine(`API server ${line}`), next: stateHint(word, spec) };
+      return { level: 'warning', word, message: oneLine(`API server ${line}`), next: hintFor(word, spec) };
     });
   });
 }
@@ -201,7 +200,7 @@ function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
   );
   const [first] = withdrawn;
   const { spec } = inputs.cluster;
-  if (first?.address === undefined || withdrawn.length < apiServers.length) return stateHint('noLiveLease', spec);
+  if (first?.address === undefined || withdrawn.length < apiServers.length) return hintFor('noLiveLease', spec);
   return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay unchanged`;
 }
 
@@ -211,25 +210,21 @@ function aboutFindings(parts: Parts): Attention[] {
   return [...groups].flatMap((alike): Attention[] => {
     const [first] = alike;
     if (first === undefined || (health.paused && OF_PROBES.has(first.type))) return [];
-    const level = levelOf(first.type);
+    // A type without an explanation was reported by a later version.
+    const severity = explain(first.type)?.severity;
+    if (severity === 'information') return [];
+    const level = severity === 'action required' ? 'unhealthy' : 'warning';
     const record = inputs.records[first.loop];
     const all = record === undefined ? 1 : (findingCounts(record).get(first.type) ?? 1);
     const others = all === 1 ? '' : ` (and ${all - 1} more)`;
     const message = oneLine(`${first.message}${others}`);
     const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.resolution;
-    return level === undefined ? [] : [{ level, word: first.type, message, next }];
+    return [{ level, word: first.type, message, next }];
   });
 }
 
-function levelOf(type: string): Attention['level'] | undefined {
-  // A type without an explanation was reported by a later version.
-  const severity = explain(type)?.severity;
-  if (severity === 'information') return undefined;
-  return severity === 'action required' ? 'unhealthy' : 'warning';
-}
-
 function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {
-  const next = stateHint('almostFull', inputs.cluster.spec);
+  const next = hintFor('almostFull', inputs.cluster.spec);
   return wholeRanges({ ranges }).flatMap(({ title, range, usedPercent, free }): Attention[] => {
     const isReported =
       free === 0 && findings.some(({ type, message }) => type === 'nothingFree' && message.includes(range));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_CODES, OTHER_CODES } from '../../../cli/explain/explain-error-codes.ts';
 import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
-import { EXPLANATIONS, explain, findingHint, nearestWord, stateHint } from '../../../cli/explain/explanations.ts';
+import { EXPLANATIONS, explain, hintFor, nearestWord } from '../../../cli/explain/explanations.ts';
 import { ALARMS } from '../../../deploy/alarm-list.ts';
 import { parameterTable } from '../../../deploy/parameters.ts';
 import { refused } from '../../../lib/allocator/refusal.ts';
@@ -187,37 +187,36 @@ describe('a hint', () => {
   const port = { item: '30080', service: 'shop/web' };
   test.each([
     [
-      { type: 'duplicate', item: '10.0.0.5', service: 'shop/web' },
+      'duplicate',
+      { item: '10.0.0.5', service: 'shop/web' },
       'kbctl show ip prod-1 10.0.0.5 lists both Services: recreate the newer one without clusterIP',
     ],
+    ['duplicate', port, 'kbctl show port prod-1 30080 lists both Services: recreate the newer one without nodePort'],
     [
-      { type: 'duplicate', ...port },
-      'kbctl show port prod-1 30080 lists both Services: recreate the newer one without nodePort',
-    ],
-    [
-      { type: 'heldByAnother', ...port },
+      'heldByAnother',
+      port,
       'kbctl show port prod-1 30080 shows the owner; set it as label kube-bootstrap-controller/hold-owner of shop/web, or recreate the Service without nodePort',
     ],
-    [{ type: 'of a later version' }, 'kbctl doctor prod-1'],
-  ])('a hint names the cluster, the Service and the item: %j', (finding, line) => {
-    expect(findingHint(finding, cluster)).toBe(line);
+    ['of a later version', {}, 'kbctl doctor prod-1'],
+  ])('a hint for %s names the cluster, the Service and the item: %j', (type, facts, line) => {
+    expect(hintFor(type, cluster, facts)).toBe(line);
   });
 
   test.each(Object.keys(FINDINGS))('a hint is one line without placeholders if all names are known: %s', (type) => {
-    const line = findingHint({ type, item: '10.0.0.5', service: 'shop/web' }, cluster);
+    const line = hintFor(type, cluster, { item: '10.0.0.5', service: 'shop/web' });
     expect(line).not.toMatch(/[<>\n]/);
   });
 
   test.each(['$(reboot)', 'a; reboot', "a'b", '-rf', 'a b', 'a\nb', 'a`b`', '<item>', '\u202Eabc', ''])(
     'a hint keeps the placeholder for a name that is not safe in a shell: %j',
     (name) => {
-      const line = findingHint({ type: 'outOfRange', item: name, service: `${name}/${name}` }, { name });
+      const line = hintFor('outOfRange', { name }, { item: name, service: `${name}/${name}` });
       expect(line).toContain('otherwise recreate <namespace>/<name> without clusterIP');
     },
   );
 
   test('the hint for a state contains the name of the cluster', () => {
-    expect(stateHint('late', cluster)).toBe('check whether the functions run: kbctl doctor prod-1');
+    expect(hintFor('late', cluster)).toBe('check whether the functions run: kbctl doctor prod-1');
   });
 });
 
