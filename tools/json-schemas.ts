@@ -7,12 +7,6 @@ import { withoutIntegerBounds } from '../lib/spec/shapes.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-const HEAD = {
-  title: 'Cluster spec of kube-bootstrap-controller',
-  description:
-    'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
-};
-
 /** A spec needs API servers and a valid lease time, unless its reconciler is `none`: leases are then ignored. */
 const SERVERS_REQUIRED = {
   if: {
@@ -28,11 +22,33 @@ const SERVERS_REQUIRED = {
   },
 };
 
-/** Returns the schema of a cluster spec for editors. It accepts every spec that `validateClusterSpec` accepts, and more. */
-export function specJsonSchema(): JsonSchema {
-  const schema = z.toJSONSchema(writtenSpecShape, { io: 'input', override });
-  return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
-}
+/** The schema of a cluster spec for editors. It accepts every spec that `validateClusterSpec` accepts, and more. */
+export const SPEC_SCHEMA: JsonSchema = {
+  title: 'Cluster spec of kube-bootstrap-controller',
+  description:
+    'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
+  ...z.toJSONSchema(writtenSpecShape, { io: 'input', override }),
+  ...SERVERS_REQUIRED,
+};
+
+export const REQUEST_SCHEMA: JsonSchema = {
+  title: 'Request to allocate, release or look up',
+  description: 'The event of the function allocate of kube-bootstrap-controller.',
+  ...z.toJSONSchema(requestShape, { io: 'input', override: withoutIntegerBounds }),
+};
+
+export const ANSWER_SCHEMA: JsonSchema = {
+  title: 'Answer to a request to allocate, release or look up',
+  description: 'What the function allocate of kube-bootstrap-controller answers.',
+  ...z.toJSONSchema(answerShape, { override: withoutIntegerBounds }),
+};
+
+/** The schema of the detail of an event (docs/events.md). */
+export const EVENT_SCHEMA: JsonSchema = {
+  title: 'Change of the state of a cluster',
+  description: 'The detail of an event of kube-bootstrap-controller on the default event bus.',
+  ...z.toJSONSchema(clusterEventShape, { io: 'input' }),
+};
 
 /** Removes empty lists as defaults, and defaults of mappings, because the fields of a mapping have their own. */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
@@ -40,29 +56,4 @@ function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseS
   const { default: standard } = jsonSchema;
   const isList = Array.isArray(standard) && standard.length > 0;
   if (typeof standard === 'object' && !isList) delete jsonSchema.default;
-}
-
-export function requestJsonSchema(): JsonSchema {
-  return {
-    title: 'Request to allocate, release or look up',
-    description: 'The event of the function allocate of kube-bootstrap-controller.',
-    ...z.toJSONSchema(requestShape, { io: 'input', override: withoutIntegerBounds }),
-  };
-}
-
-export function answerJsonSchema(): JsonSchema {
-  return {
-    title: 'Answer to a request to allocate, release or look up',
-    description: 'What the function allocate of kube-bootstrap-controller answers.',
-    ...z.toJSONSchema(answerShape, { override: withoutIntegerBounds }),
-  };
-}
-
-/** Returns the schema of the detail of an event (docs/events.md). */
-export function clusterEventJsonSchema(): JsonSchema {
-  return {
-    title: 'Change of the state of a cluster',
-    description: 'The detail of an event of kube-bootstrap-controller on the default event bus.',
-    ...z.toJSONSchema(clusterEventShape, { io: 'input' }),
-  };
 }

@@ -4,22 +4,16 @@ import path from 'node:path';
 import { EXPLANATIONS } from '../cli/explain/explanations.ts';
 import { parameterTable } from '../deploy/parameters.ts';
 import { grafanaDashboard, guideTable, prometheusRules } from '../deploy/prometheus-rules.ts';
-import {
-  answerJsonSchema,
-  clusterEventJsonSchema,
-  type JsonSchema,
-  requestJsonSchema,
-  specJsonSchema,
-} from './json-schemas.ts';
+import { ANSWER_SCHEMA, EVENT_SCHEMA, type JsonSchema, REQUEST_SCHEMA, SPEC_SCHEMA } from './json-schemas.ts';
 
 const DOCS = path.join(import.meta.dirname, '../docs');
 
 /** The text of each page, made from its current text. */
 const PAGES: Readonly<Record<string, (current: string) => string>> = {
-  'cluster-spec.schema.json': () => textOf(specJsonSchema()),
-  'allocate-request.schema.json': () => textOf(requestJsonSchema()),
-  'allocate-answer.schema.json': () => textOf(answerJsonSchema()),
-  'cluster-event.schema.json': () => textOf(clusterEventJsonSchema()),
+  'cluster-spec.schema.json': () => textOf(SPEC_SCHEMA),
+  'allocate-request.schema.json': () => textOf(REQUEST_SCHEMA),
+  'allocate-answer.schema.json': () => textOf(ANSWER_SCHEMA),
+  'cluster-event.schema.json': () => textOf(EVENT_SCHEMA),
   'findings.md': (page) => withTables(page, explanationTable, /(### (\w+: .+)\n)\n(?:\|.*\n)*/g),
   'cluster-spec.md': (page) => withTables(page, fieldTable),
   'parameters.md': (page) => withTables(page, parameterTable),
@@ -67,7 +61,7 @@ function titleOf(page: string): string {
 
 /** Returns a table of docs/cluster-spec.md with the fields in `names`, such as `name, mode`, and the fields below them. */
 function fieldTable(names: string): string[] {
-  const rows = fieldsOf(specJsonSchema())
+  const rows = fieldsOf(SPEC_SCHEMA)
     .filter(({ path }) => names.split(', ').includes(path.split(/[.[]/)[0] ?? ''))
     .map(({ path, meaning, standard }) => `| \`${path}\` | ${meaning} | ${standard} |`);
   return ['| field | meaning | default |', '| --- | --- | --- |', ...rows];

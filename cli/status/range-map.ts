@@ -43,16 +43,12 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   return { itemsPerCell: 2 ** shift, first: layout.first, cells: cells.join(''), ...(shift > 0 && { fill }) };
 }
 
-interface NetworkUsage {
-  readonly cells: string;
-  readonly reserved: number;
-  readonly duplicates: readonly string[];
-}
-
-/** Draws a network of any size from its duplicates, and from `cells`: the level of use of each of its parts, 0 to 4. */
+/** Draws a network of any size from its duplicates, and from `usage`: the level of use of each of its parts, 0 to 4. */
 export function drawUsage(
   network: Network,
-  { cells: usage, reserved, duplicates }: NetworkUsage,
+  usage: string,
+  reserved: number,
+  duplicates: readonly string[],
 ): RangeMap | undefined {
   const shift = Math.max(0, hostBits(network) - Math.log2(USAGE_CELLS));
   const itemsPerCell = 2 ** shift;

@@ -194,7 +194,7 @@ function networkStatus(
   const items = (type: FindingType) => [...new Set(itemsOf(record, type))].filter(isIn);
   const duplicates = items('duplicate');
   const reserved = reservedAddresses(Number(rangeSize(network)));
-  const map = withMap ? drawUsage(network, { cells, reserved, duplicates }) : undefined;
+  const map = withMap ? drawUsage(network, cells, reserved, duplicates) : undefined;
   return countedRange({
     key,
     range: network.text,

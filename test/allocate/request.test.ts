@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { fingerprintOf, parseRequest } from '../../lib/allocate/request.ts';
-import { answerJsonSchema, requestJsonSchema } from '../../tools/json-schemas.ts';
+import { ANSWER_SCHEMA, REQUEST_SCHEMA } from '../../tools/json-schemas.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 import { readInRepository } from '../support/repository.ts';
 
@@ -11,7 +11,7 @@ const forItem = (range: string, fields: object = {}) => ({ ...good, items: [{ ra
 const held = (fields: object) => ({ ...good, hold: { owner: 'a', ...fields } });
 const RELEASE = { ...forItem('serviceips', { value: '10.0.0.1' }), operation: 'release' };
 const released = (fields: object = {}) => ({ ...RELEASE, ...fields });
-const schema = requestJsonSchema();
+const schema = REQUEST_SCHEMA;
 
 function faultOf(event: unknown): string {
   try {
@@ -139,7 +139,7 @@ describe('The fingerprint of a request', () => {
 });
 
 test('the schema of answers contains exactly the codes that an answer can have', () => {
-  const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
+  const { error } = ANSWER_SCHEMA['properties'] as Record<string, { description: string }>;
   const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
   const ofAllocate = ['answer', 'items', 'request-context', 'execute-request'].map((name) => `allocate/${name}`);
   const written = [...ofAllocate, 'range/operations']

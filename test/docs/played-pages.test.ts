@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
-import { answerJsonSchema } from '../../tools/json-schemas.ts';
+import { ANSWER_SCHEMA } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
 import { filesInRepository, readInRepository } from '../support/repository.ts';
@@ -204,7 +204,7 @@ test('each request in docs/allocating.md succeeds with the answer that the page 
 
 test('docs/allocate-reference.md and the schema list the same refusal codes', () => {
   const documented = [...reference.matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, code = '']) => code);
-  const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
+  const { error } = ANSWER_SCHEMA['properties'] as Record<string, { description: string }>;
   const [, codes = ''] = error?.description.split(': ') ?? [];
   expect(documented.toSorted()).toEqual(codes.match(/[A-Z]\w+/g)?.toSorted());
 });

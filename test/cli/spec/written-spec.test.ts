@@ -6,14 +6,14 @@ import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { differenceLine, specDifference, writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { type ClusterSpec, SCHEDULE_SECONDS } from '../../../lib/spec/cluster-spec.ts';
-import { type JsonSchema, specJsonSchema } from '../../../tools/json-schemas.ts';
+import { type JsonSchema, SPEC_SCHEMA } from '../../../tools/json-schemas.ts';
 import { aClusterSpec, aHost, aServer } from '../../support/a-cluster-spec.ts';
 import { schemaFaults } from '../../support/json-schema-check.ts';
 import { runs } from '../../support/properties.ts';
 import { readInRepository } from '../../support/repository.ts';
 import { aSpec, faultsOf, minimal } from './spec-support.ts';
 
-const schema = specJsonSchema();
+const schema = SPEC_SCHEMA;
 
 /** Generates objects with any subset of these fields. */
 const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
