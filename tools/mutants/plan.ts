@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 
-/** One change of a module, by offsets in its source. */
-export interface Mutant {
+/** One change of a module. */
+interface Mutant {
+  readonly node: Node;
   readonly line: number;
-  readonly start: number;
-  readonly end: number;
   readonly original: string;
   /** The other expression. Empty: a statement is skipped. */
   readonly replacement: string;
@@ -47,30 +46,31 @@ const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpressi
 
 /** Returns the mutants of a module: conditions, arithmetic, literals, return values, optional chains and removed statements. */
 export function mutantsOf(file: string): readonly Mutant[] {
+  return parsed(file).mutants;
+}
+
+function parsed(file: string) {
   const source = readFileSync(file, 'utf8');
-  const found: Mutant[] = [];
+  const program = parseSync(file, source).program as unknown as Node;
+  const text = ({ start, end }: Node) => source.slice(start, end);
+  const mutants: Mutant[] = [];
   const add = (node: Node, replacement: string) => {
-    const { start, end } = node;
-    const line = source.slice(0, start).split('\n').length;
-    found.push({ line, start, end, original: source.slice(start, end), replacement });
+    const line = source.slice(0, node.start).split('\n').length;
+    mutants.push({ node, line, original: text(node), replacement });
   };
-  visit(parseSync(file, source).program as unknown as Node, source, add);
-  return found;
+  const visit = (node: Node) => {
+    mutate(node, text, add);
+    for (const child of childrenOf(node)) visit(child);
+  };
+  visit(program);
+  return { source, program, mutants };
 }
 
 type Add = (node: Node, replacement: string) => void;
 
-function visit(node: Node, source: string, add: Add): void {
-  if (SKIPPED.has(node.type)) return;
-  if (node.type.startsWith('TS')) {
-    if (WITH_EXPRESSION.has(node.type)) visit(node['expression'] as Node, source, add);
-    return;
-  }
-  mutate(node, (child) => source.slice(child.start, child.end), add);
-  for (const child of childrenOf(node)) visit(child, source, add);
-}
-
 function childrenOf(node: Node): readonly Node[] {
+  if (WITH_EXPRESSION.has(node.type)) return [node['expression'] as Node];
+  if (SKIPPED.has(node.type) || node.type.startsWith('TS')) return [];
   const isSkipped = (field: string) =>
     (field === 'key' && node['computed'] !== true) || field === 'directive' || field === 'source';
   return Object.entries(node)
@@ -133,22 +133,22 @@ function literal(node: Node, add: Add): void {
   else if (typeof value === 'string') add(node, value === '' ? "'mutated'" : "''");
 }
 
-/** Returns the source with all of its mutants, each behind a switch. The number of the first mutant is `firstId`. */
-export function instrumented(source: string, mutants: readonly Mutant[], firstId: number): string {
-  const order = mutants
-    .map((mutant, place) => ({ ...mutant, id: firstId + place }))
-    .sort((a, b) => a.start - b.start || b.end - a.end);
-  const render = (from: number, to: number, inside: typeof order): string => {
-    const [first] = inside;
-    if (first === undefined) return source.slice(from, to);
-    const { start, end } = first;
-    const within = inside.filter((other) => other.end <= end);
-    const same = within.filter((other) => other.start === start && other.end === end);
-    const others = within.filter((other) => !same.includes(other));
-    const after = inside.filter((other) => other.start >= end);
-    return source.slice(from, start) + switched(same, render(start, end, others)) + render(end, to, after);
+/** Returns the source of a module with all of its mutants, each behind a switch. The number of the first mutant is `firstId`. */
+export function instrumented(file: string, firstId: number): string {
+  const { source, program, mutants } = parsed(file);
+  const numbered = mutants.map((mutant, place) => ({ ...mutant, id: firstId + place }));
+  const ofNodes = Map.groupBy(numbered, ({ node }) => node);
+  const render = (node: Node): string => {
+    let [text, at] = ['', node.start];
+    for (const child of childrenOf(node).toSorted((one, other) => one.start - other.start)) {
+      // Both names of `export { name }` are the same text.
+      if (child.start < at) continue;
+      text += source.slice(at, child.start) + render(child);
+      at = child.end;
+    }
+    return switched(ofNodes.get(node) ?? [], text + source.slice(at, node.end));
   };
-  return render(0, source.length, order);
+  return source.slice(0, program.start) + render(program) + source.slice(program.end);
 }
 
 function switched(same: readonly (Mutant & { readonly id: number })[], inner: string): string {

@@ -3,7 +3,7 @@ import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import fc from 'fast-check';
-import { instrumented, mutantsOf } from './plan.ts';
+import { instrumented } from './plan.ts';
 import { afterEveryTest, type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
 /*
@@ -168,9 +168,8 @@ function hook(modules: readonly MutatedModule[]): void {
   const firstIds = new Map(modules.map(({ file, firstId }) => [file, firstId]));
   const sources = new Map<string, string>();
   const sourceOf = (file: string) => {
-    const text = readFileSync(file, 'utf8');
     const firstId = firstIds.get(file);
-    return stripTypeScriptTypes(firstId === undefined ? text : instrumented(text, mutantsOf(file), firstId));
+    return stripTypeScriptTypes(firstId === undefined ? readFileSync(file, 'utf8') : instrumented(file, firstId));
   };
   registerHooks({
     resolve: (specifier, context, next) => {
