@@ -121,20 +121,14 @@ const FIGURES_MISSING: Alarm = {
   ofRelease: true,
 };
 
-const SILENT_PERIODS: Readonly<Record<Loop, number>> = {
-  'system-namespaces': 5,
-  'kubernetes-service': 5,
-  'cluster-ip-repair': 3,
-  'node-port-repair': 3,
-};
+/** Returns the interval of the scheduled invocations of a function: EventBridge has no interval below a minute. */
+function periodOf(functionName: string): number {
+  return isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
+}
 
 function silenceAlarm(loop: Loop): Alarm {
-  const passes = {
-    ...metricName('passes', loop),
-    Statistic: 'SampleCount',
-    Period: Math.max(60, SCHEDULE_SECONDS[loop]),
-  };
-  const periods = SILENT_PERIODS[loop];
+  const passes = { ...metricName('passes', loop), Statistic: 'SampleCount', Period: periodOf(loop) };
+  const periods = periodOf(loop) > 60 ? 3 : 5;
   return {
     description: `The loop ${loop} has not run.`,
     query: `filter loop = "${loop}" and level = "ERROR" | display @timestamp, message, errors.0 | sort @timestamp desc`,
@@ -157,13 +151,12 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
  * make its invocation fail, but an unreadable cluster list may.
  */
 function errorsAlarm(functionName: string): Alarm {
-  const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
   const terms = ['Errors', 'Invocations'].map((name) => [lambdaMetric(name, functionName), 'Sum'] as const);
   return {
     description: `Invocations of the function ${functionName} end with an error, at their timeout or without memory.`,
     query: ERRORS,
     fires: {
-      ...formulaOf('100 * m1 / m2', 'errors %', terms, periodSeconds),
+      ...formulaOf('100 * m1 / m2', 'errors %', terms, periodOf(functionName)),
       ...OF_SHARE,
       ...within(2, 3, 'notBreaching'),
     },

@@ -9,6 +9,8 @@ interface Rule {
   readonly minutes: number;
   /** A query with a series for each affected cluster. */
   readonly clusters?: string;
+  /** The fault. Default: the description of the alarm in CloudWatch. */
+  readonly summary?: string;
 }
 
 const NAME = 'kube-bootstrap-controller';
@@ -29,8 +31,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
     expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,
     minutes: 5,
+    summary: 'A loop has not run.',
   },
-  errors: { expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`, minutes: 2 },
+  errors: {
+    expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`,
+    minutes: 2,
+    summary: 'Ticks could not be claimed, because the table did not answer.',
+  },
   'figures-missing': {
     expr: `absent(${P}clusters_judged) or time() - max(${P}figures_timestamp_seconds) > 180 or 100 * max(${P}clusters_judged) / max(${P}clusters_registered) < 90`,
     minutes: 3,
@@ -69,10 +76,9 @@ export const WITHOUT_RULE: Readonly<Record<string, string>> = {
 /** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
 export function prometheusRules(): string {
   const rules = Object.entries(ALARM_GUIDES).flatMap(([section, { severity, impact, run }]) => {
-    const { expr, minutes, clusters } = RULES[section] ?? {};
+    const { expr, minutes, clusters, summary = ALARMS[section]?.description } = RULES[section] ?? {};
     if (expr === undefined) return [];
     const named = clusters && { clusters: `{{ range query \`${clusters}\` }}{{ .Labels.cluster }} {{ end }}` };
-    const summary = summaryOf(section);
     const annotations = { summary, impact, first: run, runbook: `docs/runbook.md#${section}`, ...named };
     return { alert: section, expr, for: `${minutes}m`, labels: { severity }, annotations };
   });
@@ -82,14 +88,6 @@ export function prometheusRules(): string {
     metadata: { name: NAME, labels: { 'app.kubernetes.io/name': NAME } },
     spec: { groups: [{ name: NAME, rules }] },
   })}`;
-}
-
-function summaryOf(section: string): string {
-  const texts: Readonly<Record<string, string>> = {
-    'nothing-ran': 'A loop has not run.',
-    errors: 'Ticks could not be claimed, because the table did not answer.',
-  };
-  return texts[section] ?? ALARMS[section]?.description ?? section;
 }
 
 const PANELS: readonly (readonly [title: string, expr: string, legend: string])[] = [
