@@ -18,10 +18,7 @@ Prints each mutant that no test detects and that tools/mutants/explained.txt doe
   --seed S      the seed of the sample; default: 1
   --workers N   the number of processes; default: one for each CPU`;
 
-const ROOT = path.join(import.meta.dirname, '..');
-const MODULES = ['allocator', 'cluster', 'endpoints', 'leases', 'range', 'repair', 'table'].map(
-  (folder) => `lib/${folder}/**/*.ts`,
-);
+const MODULES = 'lib/{allocator,cluster,endpoints,leases,range,repair,table}/**/*.ts';
 /** Tests that do not run for mutants, because they import nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|tables|template|docs|cli|local|tools|functions|hostile|bad-input|crash-sweep|dispatch\/containment|runtime\/other-server)\b/;
@@ -59,15 +56,19 @@ if (values.help) {
   console.log(USAGE);
   process.exit();
 }
-const modules = positionals.length > 0 ? positionals : MODULES.flatMap((glob) => globSync(glob, { cwd: ROOT })).sort();
+const modules = positionals.length > 0 ? positionals : globSync(MODULES).sort();
 /** All mutants of the modules. A mutant's number is its place in this list. */
 const all = modules.flatMap(keyed);
 const chosen = values.sample === undefined ? all : sampleOf(Number(values.sample), Number(values.seed));
 const explained = explanations();
-const imports = new Map<string, readonly string[]>();
+const sources = new Map(
+  globSync('{cli,deploy,lib,local,test,tools}/**/*.ts').map((file) => [file, readFileSync(file, 'utf8')]),
+);
+/** The imports of each file by its importers. Imports of types have no effect on a test. */
+const importers = Map.groupBy([...sources].flatMap(importsOf), ({ imported }) => imported);
 /** The test files to run, without those that use `jest.spyOn`, which tools/mutants/test-globals.ts does not provide. */
-const testFiles = globSync('test/**/*.test.ts', { cwd: ROOT }).filter(
-  (file) => !TESTS_ASIDE.test(file) && !readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn('),
+const testFiles = [...sources].flatMap(([file, text]) =>
+  /^test\/.*\.test\.ts$/.test(file) && !TESTS_ASIDE.test(file) && !text.includes('jest.spyOn(') ? [file] : [],
 );
 const outcomes = new Map<Keyed, Outcome>();
 
@@ -116,10 +117,10 @@ function explanations(): Set<string> {
 }
 
 function keyed(module: string): readonly Keyed[] {
-  const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
+  const lines = readFileSync(module, 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
   const seen = new Map<string, number>();
-  return mutantsOf(path.join(ROOT, module)).map(({ line, original, replacement }) => {
+  return mutantsOf(module).map(({ line, original, replacement }) => {
     const change = `${short(original)} → ${replacement === '' ? 'removed' : short(replacement)}`;
     const key = `${module} | ${short(lines[line - 1] ?? '')} | ${change}`;
     const count = (seen.get(key) ?? 0) + 1;
@@ -146,7 +147,7 @@ async function judgeAll(names: readonly string[]): Promise<void> {
   const tests = new Map(names.map((name) => [name, testsOf(name)]));
   for (let before = Number.POSITIVE_INFINITY; ; ) {
     const modules = names.map((name) => ({
-      file: path.join(ROOT, name),
+      file: path.resolve(name),
       firstId: all.findIndex(({ module }) => module === name),
       testFiles: tests.get(name) ?? [],
       open: chosen.flatMap((mutant) => (mutant.module === name && !outcomes.has(mutant) ? [all.indexOf(mutant)] : [])),
@@ -164,7 +165,6 @@ async function judgeAll(names: readonly string[]): Promise<void> {
  */
 async function runWorker(modules: readonly MutatedModule[]): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
-    cwd: ROOT,
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
@@ -186,33 +186,25 @@ async function runWorker(modules: readonly MutatedModule[]): Promise<void> {
 
 /** Returns the tests of a module: the files with the fewest imports between them and the module. */
 function testsOf(module: string): readonly string[] {
-  const near = testFiles.map((file) => {
-    const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
-    const distance = isOwn ? 0 : distanceTo(module, file);
-    const isOfArea = path.basename(path.dirname(file)) === path.basename(path.dirname(module));
-    return { file: path.join(ROOT, file), rank: distance + (isOwn || isOfArea ? 0 : 1) };
-  });
-  const reached = near.filter(({ rank }) => rank < Number.POSITIVE_INFINITY).toSorted((a, b) => a.rank - b.rank);
-  return reached.slice(0, TEST_FILES).map(({ file }) => file);
-}
-
-function distanceTo(module: string, from: string): number {
-  const seen = new Set([from]);
-  for (let [level, distance] = [[from], 0]; level.length > 0; distance++) {
-    if (level.includes(module)) return distance;
-    const next = level.flatMap(importsOf).filter((file) => !seen.has(file));
-    for (const file of next) seen.add(file);
-    level = [...new Set(next)];
+  const distances = new Map([[module, 0]]);
+  for (const [file, distance] of distances) {
+    for (const { importer } of importers.get(file) ?? []) {
+      if (!distances.has(importer)) distances.set(importer, distance + 1);
+    }
   }
-  return Number.POSITIVE_INFINITY;
+  const ranked = testFiles.flatMap((file) => {
+    const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
+    const isOfArea = path.basename(path.dirname(file)) === path.basename(path.dirname(module));
+    const distance = isOwn ? 0 : distances.get(file);
+    return distance === undefined ? [] : [{ file: path.resolve(file), rank: distance + (isOwn || isOfArea ? 0 : 1) }];
+  });
+  return ranked
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, TEST_FILES)
+    .map(({ file }) => file);
 }
 
-function importsOf(file: string): readonly string[] {
-  const known = imports.get(file);
-  if (known !== undefined) return known;
-  const text = readFileSync(path.join(ROOT, file), 'utf8');
-  const found = [...text.matchAll(/^(?:import|export|\}) ?(?!type ).*from '(\.[^']+\.ts)'/gm)];
-  const files = found.map(([, to = '']) => path.join(path.dirname(file), to));
-  imports.set(file, files);
-  return files;
+function importsOf([importer, text]: readonly [file: string, text: string]) {
+  const found = text.matchAll(/^(?:import|export|\}) ?(?!type ).*from '(\.[^']+\.ts)'/gm);
+  return [...found].map(([, to = '']) => ({ importer, imported: path.join(path.dirname(importer), to) }));
 }
