@@ -1,6 +1,6 @@
 import { EVENT_SOURCE } from '../lib/aws/send-batches.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
-import { LOOPS, STACK_LOOP } from '../lib/spec/cluster-spec.ts';
+import { LOOPS, type Loop, STACK_LOOP } from '../lib/spec/cluster-spec.ts';
 import { defined } from '../lib/util/values.ts';
 import {
   attribute,
@@ -22,10 +22,14 @@ import {
 const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: TABLE_NAME });
 
 /** Allows each function that reads or writes the table to use the table's KMS key, but only through DynamoDB. */
-const TABLE_KEY_STATEMENT = allow(
-  ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
-  [ref('TableKeyArn')],
-  { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
+const TABLE_KEY = policyIf(
+  'UsesTableKey',
+  'table-key',
+  allow(
+    ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
+    [ref('TableKeyArn')],
+    { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
+  ),
 );
 
 const SECRETS = {
@@ -48,13 +52,12 @@ function policy(name: string, ...statements: readonly Value[]): Fields {
   return { PolicyName: name, PolicyDocument: { Version: '2012-10-17', Statement: statements } };
 }
 
-function allow(actions: readonly string[], resources: Value, condition?: Value): Fields {
-  return {
-    Effect: 'Allow',
-    Action: actions,
-    Resource: resources,
-    ...defined({ Condition: condition }),
-  };
+function policyIf(condition: string, name: string, ...statements: readonly Value[]): Fields {
+  return whether(condition, policy(name, ...statements));
+}
+
+function allow(Action: readonly string[], Resource: Value, Condition?: Value): Fields {
+  return { Effect: 'Allow', Action, Resource, ...defined({ Condition }) };
 }
 
 /** Returns a condition on all values of a key, which must be present: `ForAllValues` alone accepts a missing key. */
@@ -81,33 +84,30 @@ const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
   Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
   Resource: secretArns('admission/*'),
 });
-const KMS_KEY = whether('UsesKmsKey', policy('kms-key', allow(['kms:Decrypt'], [ref('KmsKeyArn')])));
-const OTHER_ACCOUNTS = whether(
+const KMS_KEY = policyIf('UsesKmsKey', 'kms-key', allow(['kms:Decrypt'], [ref('KmsKeyArn')]));
+const OTHER_ACCOUNTS = policyIf(
   'AssumesRoles',
-  policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
+  'other-accounts',
+  allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] }),
 );
 /**
  * Allows functions to assume roles of any account in the parts of the organization that `AssumableOrgPaths` lists. A request
  * without `aws:ResourceOrgPaths` matches no pattern.
  */
-const ORGANIZATION = whether(
+const ORGANIZATION = policyIf(
   'AssumesOrgRole',
-  policy(
-    'organization',
-    allow(['sts:AssumeRole'], [substitute('arn:${AWS::Partition}:iam::*:role/${AssumableOrgRole}')], {
-      'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': { 'Fn::Split': [',', ref('AssumableOrgPaths')] } },
-    }),
-  ),
+  'organization',
+  allow(['sts:AssumeRole'], [substitute('arn:${AWS::Partition}:iam::*:role/${AssumableOrgRole}')], {
+    'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': { 'Fn::Split': [',', ref('AssumableOrgPaths')] } },
+  }),
 );
-const WEB_IDENTITY = whether(
+const WEB_IDENTITY = policyIf(
   'UsesWebIdentity',
-  policy(
-    'web-identity',
-    allow(['sts:GetWebIdentityToken'], ['*'], {
-      ...allValues('StringLike', 'sts:IdentityTokenAudience', { 'Fn::Split': [',', ref('WebIdentityServers')] }),
-      NumericLessThanEquals: { 'sts:DurationSeconds': TOKEN_SECONDS },
-    }),
-  ),
+  'web-identity',
+  allow(['sts:GetWebIdentityToken'], ['*'], {
+    ...allValues('StringLike', 'sts:IdentityTokenAudience', { 'Fn::Split': [',', ref('WebIdentityServers')] }),
+    NumericLessThanEquals: { 'sts:DurationSeconds': TOKEN_SECONDS },
+  }),
 );
 const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, ORGANIZATION, WEB_IDENTITY];
 
@@ -132,16 +132,14 @@ const INTERFACES = [
   'ec2:UnassignPrivateIpAddresses',
 ];
 /** Allows Lambda to create network interfaces for the function. The function's own code is denied these actions. */
-const NETWORK = whether(
-  'UsesVpc',
-  policy('network', allow(INTERFACES, ['*']), {
-    Effect: 'Deny',
-    Action: INTERFACES,
-    Resource: ['*'],
-    Condition: { ArnLike: { 'lambda:SourceFunctionArn': [ownArn('lambda', 'function:${AWS::StackName}-*')] } },
-  }),
-);
+const NETWORK = policyIf('UsesVpc', 'network', allow(INTERFACES, ['*']), {
+  Effect: 'Deny',
+  Action: INTERFACES,
+  Resource: ['*'],
+  Condition: { ArnLike: { 'lambda:SourceFunctionArn': [ownArn('lambda', 'function:${AWS::StackName}-*')] } },
+});
 
+const queueArn = (loop: Loop) => attribute(queueOf(loop), 'Arn');
 const TICK_ACTIONS = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
 /** The policies of each function, without the policies for logs, the network and the KMS key of the table. */
@@ -150,7 +148,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     LOOPS.map((loop) => {
       // Only the loop that claims clusters without an owner writes registrations.
       const table = tablePolicy(loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters'));
-      const ticks = policy('ticks', allow(TICK_ACTIONS, [attribute(queueOf(loop), 'Arn')]));
+      const ticks = policy('ticks', allow(TICK_ACTIONS, [queueArn(loop)]));
       const own = loop === 'kubernetes-service' ? [TARGET_GROUPS] : [];
       return [loop, [table, ...TO_KUBECONFIGS, ticks, EVENTS, ...own]];
     }),
@@ -162,13 +160,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
     tablePolicy(partitions('StringEquals', '#doctor')),
     ...TO_KUBECONFIGS,
     TARGET_GROUPS,
-    policy(
-      'ticks',
-      allow(
-        ['sqs:GetQueueAttributes'],
-        LOOPS.map((loop) => attribute(queueOf(loop), 'Arn')),
-      ),
-    ),
+    policy('ticks', allow(['sqs:GetQueueAttributes'], LOOPS.map(queueArn))),
   ],
   // This function connects to no cluster, and may read only the tokens of clusters.
   admission: [TABLE_OF_CLUSTER, policy('tokens', ...readSecrets('admission/*')), KMS_KEY],
@@ -204,7 +196,7 @@ function role(roleName: string, functionName: string, policies: readonly Value[]
       Policies: [
         policy('logs', allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logs])),
         ...policies,
-        whether('UsesTableKey', policy('table-key', TABLE_KEY_STATEMENT)),
+        TABLE_KEY,
         NETWORK,
       ],
     },
