@@ -127,10 +127,11 @@ const rangeShape = z.object({
   holds: z.array(holdShape),
   given: z.exactOptional(z.record(z.string(), z.string())),
 });
+const shapeBefore = z.extend(rangeShape, { holds: z._default(rangeShape.shape.holds, []) });
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRange(item: Item): StoredRange {
-  const { given, ...stored } = decodeItem(item, rangeShape, SCHEMA);
+  const { given, ...stored } = decodeItem(item, item.schema < SCHEMA ? shapeBefore : rangeShape, SCHEMA);
   return { ...stored, unclaimed: unclaimedIn(given ?? {}) };
 }
 

@@ -85,6 +85,17 @@ const value = {
 };
 const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
+test('readRange returns a range of the previous schema with an empty list of holds, and only the next write changes the schema', async () => {
+  const table = memoryTable();
+  const { holds, ...before } = value;
+  const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
+  const { stored } = await readItem(table);
+  expect(stored).toEqual({ ...before, holds, unclaimed: [] });
+  const next = won(await saveRange(table, 'c', KEY, { ...stored, generation: 2 }, item));
+  expect(next.schema).toBe(2);
+  expect((await readItem(table)).stored).toEqual({ ...stored, generation: 2 });
+});
+
 test.each<[string, TableValue]>([
   ['holds.0.items', { ...value, holds: [{ ...hold, items: [] }] }],
   ['holds.0.takenUpBy', { ...value, holds: [{ ...hold, takenUpBy: 'none' }] }],
