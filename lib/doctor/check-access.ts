@@ -21,7 +21,7 @@ import {
   PERMISSION_GROUPS,
   type Permission,
   type PermissionGroup,
-  permissionsOf,
+  permissionGroup,
   permissionText,
   type SelfReview,
   WEBHOOK,
@@ -143,18 +143,16 @@ export async function checkHolds(
 }
 
 function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
-  const ofRepair = { about: 'repair.ipAddresses', group: 'networking.k8s.io' };
-  const slices = { group: 'discovery.k8s.io', resource: 'endpointslices', namespace: 'default' };
   const [, second] = spec.endpoints.reconciler === 'none' ? [] : publishedFamilies(spec);
   const groups: PermissionGroup[] = [];
   if (spec.repair.ipAddresses) {
-    groups.push({ ...ofRepair, resource: 'ipaddresses', rules: [{ verbs: ['create', 'delete', 'patch'] }] });
-    groups.push({ ...ofRepair, resource: 'servicecidrs', rules: [{ verbs: ['update'], name: 'kubernetes' }] });
+    groups.push(permissionGroup('repair.ipAddresses', 'IPAddress', ['create', 'delete', 'patch']));
+    groups.push(permissionGroup('repair.ipAddresses', 'ServiceCIDR', ['update kubernetes']));
   }
-  if (spec.endpoints.prune) groups.push({ about: 'endpoints.prune', ...slices, rules: [{ verbs: ['delete'] }] });
+  if (spec.endpoints.prune) groups.push(permissionGroup('endpoints.prune', 'EndpointSlice', ['delete'], 'default'));
   if (second !== undefined) {
-    const rules = [{ verbs: ['delete', 'get', 'update'], name: second.refs.EndpointSlice.name }];
-    groups.push({ about: 'service.ipFamilyPolicy', ...slices, rules });
+    const rights = ['delete', 'get', 'update'].map((verb) => `${verb} ${second.refs.EndpointSlice.name}`);
+    groups.push(permissionGroup('service.ipFamilyPolicy', 'EndpointSlice', rights, 'default'));
   }
   return groups;
 }
@@ -166,14 +164,14 @@ function isOnThisMachine(url: string): boolean {
 }
 
 async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode, fix: string): Promise<DoctorLine> {
-  const permissions = permissionsOf(group);
+  const { about, place, permissions } = group;
   const allowed = await Promise.all(permissions.map((permission) => review.allows(permission)));
   const missing = permissions.filter((_, index) => !allowed[index]);
   if (missing.length === 0) {
     const verbs = permissions.map(({ verb }) => verb).sort();
-    return ok('rights', `${group.about}: may ${permissionText({ ...group, verb: verbs.join(', ') })}`);
+    return ok('rights', `${about}: may ${permissionText({ ...place, verb: verbs.join(', ') })}`);
   }
-  const message = `${group.about}: may not ${missing.map(permissionText).join(', ')}`;
+  const message = `${about}: may not ${missing.map(permissionText).join(', ')}`;
   const onlyObserved = mode === 'observe' && missing.every(({ verb }) => !READS.has(verb));
   return onlyObserved ? warn('rights', `${message}, which enforce needs`, fix) : fail('rights', message, fix);
 }

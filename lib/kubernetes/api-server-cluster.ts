@@ -13,7 +13,7 @@ import {
   type ServiceSelection,
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-reader.ts';
-import { selfReview } from './permissions.ts';
+import { resourceOf, selfReview } from './permissions.ts';
 import { isAbsent, isNotServed, listIn, objectIn, recordOf, refusedCall, updateResult } from './replies.ts';
 import { statusOf } from './status.ts';
 import { streamedList } from './streamed-list.ts';
@@ -109,10 +109,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
     ipAddresses: () => listed(IP_ADDRESS_READER),
     servedAtMs: () => servedAtMs,
 
-    allows: (verb, kind) => {
-      const { apiVersion, plural: resource } = RESOURCES[kind];
-      return selfReview(options).allows({ verb, group: apiVersion.split('/').at(-2) ?? '', resource });
-    },
+    allows: (verb, kind) => selfReview(options).allows({ verb, ...resourceOf(kind) }),
   };
 }
 

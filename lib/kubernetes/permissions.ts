@@ -1,5 +1,6 @@
 import { boundedText, isRecord } from '../util/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
+import { type Kind, RESOURCES } from './cluster-port.ts';
 import { isNotServed, jsonOf, malformed, refusedCall } from './replies.ts';
 import { recordAt, statusOf, textAt } from './status.ts';
 
@@ -84,55 +85,42 @@ export function permissionText({ verb, group, resource, namespace, name }: Permi
   return `${verb} ${kind}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
 }
 
+export function resourceOf(kind: Kind): Pick<Permission, 'group' | 'resource'> {
+  const { apiVersion, plural } = RESOURCES[kind];
+  return { group: apiVersion.split('/').at(-2) ?? '', resource: plural };
+}
+
 /** A group of permissions, as `deploy/rbac.yaml` grants them. */
 export interface PermissionGroup {
   readonly about: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly namespace?: string;
-  readonly rules: readonly {
-    readonly verbs: readonly string[];
-    /** The only object that the permission covers. Absent for all objects. RBAC cannot limit `list` and `create` to a name. */
-    readonly name?: string;
-  }[];
+  readonly place: Omit<Permission, 'verb' | 'name'>;
+  readonly permissions: readonly Permission[];
 }
 
-const KUBERNETES = 'kubernetes';
+/** @param rights verbs, each with the name of an object if it covers only this object. RBAC cannot limit `list` and `create` */
+export function permissionGroup(
+  about: string,
+  kind: Kind,
+  rights: readonly string[],
+  namespace?: string,
+): PermissionGroup {
+  const place = { ...resourceOf(kind), namespace };
+  const permissions = rights.map((right) => {
+    const [verb = '', name] = right.split(' ');
+    return { verb, ...place, name };
+  });
+  return { about, place, permissions };
+}
+
+const ON_SLICE = ['create', 'list', 'delete kubernetes', 'get kubernetes', 'update kubernetes'];
 
 export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
-  {
-    about: 'the kubernetes Service',
-    group: '',
-    resource: 'services',
-    namespace: 'default',
-    rules: [{ verbs: ['create'] }, { verbs: ['get', 'update'], name: KUBERNETES }],
-  },
-  {
-    about: 'its endpoints',
-    group: '',
-    resource: 'endpoints',
-    namespace: 'default',
-    rules: [{ verbs: ['create'] }, { verbs: ['get', 'update'], name: KUBERNETES }],
-  },
-  {
-    about: 'its endpoint slices',
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
-    namespace: 'default',
-    rules: [{ verbs: ['create', 'list'] }, { verbs: ['delete', 'get', 'update'], name: KUBERNETES }],
-  },
-  { about: 'repair', group: '', resource: 'services', rules: [{ verbs: ['get', 'list'] }] },
-  { about: 'system namespaces', group: '', resource: 'namespaces', rules: [{ verbs: ['create', 'get'] }] },
-  { about: 'events', group: 'events.k8s.io', resource: 'events', rules: [{ verbs: ['create', 'patch'] }] },
-  {
-    about: 'ServiceCIDRs',
-    group: 'networking.k8s.io',
-    resource: 'servicecidrs',
-    rules: [{ verbs: ['create', 'list'] }, { verbs: ['get'], name: KUBERNETES }],
-  },
-  { about: 'IPAddresses', group: 'networking.k8s.io', resource: 'ipaddresses', rules: [{ verbs: ['get', 'list'] }] },
+  permissionGroup('the kubernetes Service', 'Service', ['create', 'get kubernetes', 'update kubernetes'], 'default'),
+  permissionGroup('its endpoints', 'Endpoints', ['create', 'get kubernetes', 'update kubernetes'], 'default'),
+  permissionGroup('its endpoint slices', 'EndpointSlice', ON_SLICE, 'default'),
+  permissionGroup('repair', 'Service', ['get', 'list']),
+  permissionGroup('system namespaces', 'Namespace', ['create', 'get']),
+  permissionGroup('events', 'Event', ['create', 'patch']),
+  permissionGroup('ServiceCIDRs', 'ServiceCIDR', ['create', 'list', 'get kubernetes']),
+  permissionGroup('IPAddresses', 'IPAddress', ['get', 'list']),
 ];
-
-export function permissionsOf({ group, resource, namespace, rules }: PermissionGroup): Permission[] {
-  return rules.flatMap(({ verbs, name }) => verbs.map((verb) => ({ verb, group, resource, namespace, name })));
-}

@@ -5,13 +5,7 @@ import type { EventsV1Event } from '@kubernetes/client-node';
 import { checkRights } from '../../lib/doctor/check-access.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
-import {
-  PERMISSION_GROUPS,
-  type Permission,
-  permissionsOf,
-  permissionText,
-  selfReview,
-} from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, type Permission, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -150,7 +144,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
       .map((line): AuditEvent => JSON.parse(line))
       .filter(({ stage, userAgent }) => stage === 'ResponseComplete' && userAgent?.startsWith('kube-bootstrap'));
     const refused = audited.filter(({ responseStatus }) => responseStatus.code === 403);
-    const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
+    const needed = PERMISSION_GROUPS.flatMap(({ permissions }) => permissions);
     const unused = needed.filter((permission) => !audited.some((event) => isUseOf(event, permission)));
 
     expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);

@@ -8,7 +8,7 @@ import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
-import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, selfReview } from '../../lib/kubernetes/permissions.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { found } from '../support/found.ts';
@@ -44,7 +44,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
     const review = () => selfReview(options);
 
     test('an admin is allowed everything that the loops do', async () => {
-      const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
+      const needed = PERMISSION_GROUPS.flatMap(({ permissions }) => permissions);
       expect(await Promise.all(needed.map((permission) => review().allows(permission)))).toEqual(
         needed.map(() => true),
       );

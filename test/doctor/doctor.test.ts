@@ -20,7 +20,6 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,
   type Permission,
-  permissionsOf,
   permissionText,
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
@@ -396,7 +395,7 @@ test.each<[object, ...string[]]>([
     'service.ipFamilyPolicy: may not delete endpointslices.discovery.k8s.io kubernetes-ipv6 in default, get ',
   ],
 ])('the doctor also checks the permissions that an option of the spec needs: %j', async (fields, ...messages) => {
-  const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
+  const base = new Set(PERMISSION_GROUPS.flatMap(({ permissions }) => permissions).map(permissionText));
   const review = reviewing((permission) => base.has(permissionText(permission)));
   const apiServers = [{ address: '10.9.8.7' }];
   const spec = specIn(

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { PERMISSION_GROUPS, permissionsOf, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { grantsOf, shippedRbac } from '../support/shipped-rbac.ts';
 import { failed } from './port-answering.ts';
 
 const objects = shippedRbac();
 
 test('deploy/rbac.yaml grants exactly the permissions that the loops need', () => {
-  const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
+  const needed = PERMISSION_GROUPS.flatMap(({ permissions }) => permissions).map(permissionText);
   expect(objects.flatMap(grantsOf).map(permissionText).sort()).toEqual(needed.sort());
 });
 
