@@ -78,10 +78,6 @@ function readFailure(stored: StoredKubeconfig, region: string, error: unknown, s
         : `Allow kms:Decrypt on its key to the role ${roleArn}`;
     return badConfiguration(`${call} was denied the use of its encryption key. ${remedy}.`, error);
   }
-  if (name === 'InvalidRequestException' && /deletion/i.test(textOfError(error))) {
-    const remedy = 'Restore it: aws secretsmanager restore-secret';
-    return badConfiguration(`The ${what} in region ${region} is being deleted. ${remedy}.`, error);
-  }
   const ifDenied =
     roleArn === undefined
       ? 'The functions may read only names that begin with the parameter secretsPrefix of the stack: rename it, or change the parameter'

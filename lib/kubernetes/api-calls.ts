@@ -6,7 +6,7 @@ import type { HttpReply } from './http-client.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { type ApiReply, type CallSite, failedCall, malformed, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
-import { isProtobuf, statusOf } from './status.ts';
+import { isProtobuf } from './status.ts';
 import { type ApiRequest, MalformedGzip, type Transport } from './transport.ts';
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -173,7 +173,8 @@ function serverFailure(reply: ApiReply): Failure {
   };
 }
 
-function retryAfterMs(reply: ApiReply): number {
-  const header = reply.headers['retry-after'] ?? '';
-  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).retryAfterSeconds) * 1_000;
+/** Reads the header alone: API servers also send it with each Status that has `retryAfterSeconds`. */
+function retryAfterMs({ headers }: ApiReply): number {
+  const seconds = headers['retry-after'] ?? '';
+  return /^\d+$/.test(seconds) ? Number(seconds) * 1_000 : 0;
 }

@@ -121,7 +121,7 @@ function listPath(kind: Kind, namespace: string | undefined, query: Query): stri
 }
 
 /** Returns the uid and the resourceVersion of an object that was read. A write of the object is conditional on both. */
-function requireRead({ metadata: { uid, resourceVersion } }: KubernetesObject, ref: ObjectRef) {
-  if (uid && resourceVersion) return { uid, resourceVersion };
-  throw new TypeError(`${describeRef(ref)} was not read: a write needs its uid and resourceVersion`);
+function requireRead({ metadata: { name, uid, resourceVersion } }: KubernetesObject, ref: ObjectRef) {
+  if (name && uid && resourceVersion) return { uid, resourceVersion };
+  throw new TypeError(`${describeRef(ref)} was not read: a write needs its name, uid and resourceVersion`);
 }

@@ -1,7 +1,7 @@
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../cluster/probe-reply.ts';
 import type { ProbeSpec, SharedHostSpec } from '../spec/cluster-spec.ts';
-import { CodedError } from '../util/values.ts';
+import { CodedError, defined } from '../util/values.ts';
 
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 
@@ -173,21 +173,9 @@ export function describeRef(ref: ObjectRef): string {
   return ref.namespace === undefined ? `${ref.kind} ${ref.name}` : `${ref.kind} ${ref.namespace}/${ref.name}`;
 }
 
-function isKind(text: string | undefined): text is Kind {
-  return text !== undefined && Object.hasOwn(RESOURCES, text);
-}
-
-/** Returns the reference of an object. Throws a `TypeError` for an unknown kind, an empty name or an unsuitable namespace. */
-export function refOf(object: KubernetesObject): ObjectRef {
-  const { kind, apiVersion, metadata } = object;
-  if (!isKind(kind) || RESOURCES[kind].apiVersion !== apiVersion) {
-    throw new TypeError(`${kind ?? 'an object without a kind'} of ${apiVersion ?? 'no apiVersion'} is not known here`);
-  }
-  const { name, namespace } = metadata;
-  if (name === '' || RESOURCES[kind].namespaced !== (namespace !== undefined)) {
-    throw new TypeError(`${kind} "${name}" needs ${name === '' ? 'a name' : 'its namespace, if its kind has one'}`);
-  }
-  return namespace === undefined ? { kind, name } : { kind, namespace, name };
+/** Returns the reference of an object, which has one of the kinds above. */
+export function refOf({ kind, metadata: { name, namespace } }: KubernetesObject): ObjectRef {
+  return { kind: kind as Kind, name, ...defined({ namespace }) };
 }
 
 export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authenticate'> {

@@ -72,17 +72,12 @@ export class ProtobufReader {
 
   /** Reads a Time, and returns it in ms. Supports only whole seconds until the year 2106. */
   timeMs(): number {
-    return (this.int32In(1) >>> 0) * 1000;
-  }
-
-  /** Reads a message, and returns the int32 in one of its fields; 0 if it is absent. */
-  int32In(field: number): number {
-    let value = 0;
+    let seconds = 0;
     this.enter();
-    for (let number = this.next(); number !== 0; number = this.next()) {
-      if (number === field) value = this.int32();
+    for (let field = this.next(); field !== 0; field = this.next()) {
+      if (field === 1) seconds = this.int32();
     }
-    return value;
+    return (seconds >>> 0) * 1000;
   }
 
   /**

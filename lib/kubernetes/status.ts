@@ -3,12 +3,11 @@ import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
 
-/** The fields of a Status that are read. Fields that a reply does not have are empty, 0 or false. */
+/** The fields of a Status that are read. Fields that a reply does not have are empty or false. */
 export interface Status {
   readonly message: string;
   /** The reason, such as `AlreadyExists` or `Conflict`. */
   readonly reason: string;
-  readonly retryAfterSeconds: number;
   /** The plural of the kind that was not found, such as `namespaces` or `services`. Read only from JSON. */
   readonly missingKind: string;
   /** True if the namespace of the object is terminating. Read only from JSON. */
@@ -18,7 +17,6 @@ export interface Status {
 const NO_STATUS: Status = {
   message: '',
   reason: '',
-  retryAfterSeconds: 0,
   missingKind: '',
   isNamespaceTerminating: false,
 };
@@ -53,12 +51,11 @@ function statusInJson(bytes: Uint8Array): Status {
     return { ...NO_STATUS, message: text.decode(bytes.subarray(0, 200)) };
   }
   const details = recordAt(body, 'details');
-  const { causes, retryAfterSeconds } = details;
+  const { causes } = details;
   const isTerminating = (cause: unknown) => isRecord(cause) && cause['reason'] === 'NamespaceTerminating';
   return {
     message: textAt(body, 'message'),
     reason: textAt(body, 'reason'),
-    retryAfterSeconds: Number.isSafeInteger(retryAfterSeconds) ? Number(retryAfterSeconds) : 0,
     missingKind: textAt(details, 'kind'),
     isNamespaceTerminating: Array.isArray(causes) && causes.some(isTerminating),
   };
@@ -93,12 +90,10 @@ export function readType(reader: ProtobufReader): string {
 function readStatus(reader: ProtobufReader): Status {
   let message = '';
   let reason = '';
-  let retryAfterSeconds = 0;
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 3) message = reader.text();
     else if (field === 4) reason = reader.text();
-    else if (field === 5) retryAfterSeconds = reader.int32In(5);
   }
-  return { ...NO_STATUS, message, reason, retryAfterSeconds };
+  return { ...NO_STATUS, message, reason };
 }

@@ -110,7 +110,7 @@ test.each<[StoredKubeconfig, AwsAnswer, string, RegExp]>([
   [secret, awsError(denied), BAD, /GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/],
   [secret, awsError(denied, 'Access to KMS is not allowed'), BAD, /encryption key.*parameter kmsKeyArn.*kms:Decrypt/],
   [ofRole, awsError(denied), BAD, /GetParameter on parameter \/kbc\/demo .* denied. Allow it to the role arn/],
-  [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), BAD, /restore-secret/],
+  [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), BAD, /marked for deletion/],
   [secret, { body: {} }, BAD, /is empty/],
   [secret, { body: { SecretString: ' \n' } }, BAD, /is empty/],
   [secret, awsError('ExpiredTokenException', 'signature was abc123'), BAD, /not be authenticated \(Expired/],

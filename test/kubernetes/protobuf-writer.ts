@@ -92,8 +92,8 @@ function service(claim: ServiceClaim): Buffer {
   return message([1, meta], [2, spec], [3, message([1, ''])]);
 }
 
-export function status(code: number, reason: string, text: string, retryAfterSeconds: number): Buffer {
-  const details = message([1, 'x'], [3, 'services'], [4, message([1, 'cause'])], [5, retryAfterSeconds]);
+export function status(code: number, reason: string, text: string): Buffer {
+  const details = message([1, 'x'], [3, 'services'], [4, message([1, 'cause'])]);
   const raw = message([1, ''], [2, 'Failure'], [3, text], [4, reason], [5, details], [6, code]);
   return envelope('v1', 'Status', raw);
 }
