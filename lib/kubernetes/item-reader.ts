@@ -44,6 +44,10 @@ function withShortTexts<Item>(item: Item): Item {
 }
 
 type NodePort = ServiceClaim['ports'][number];
+type ClaimDraft = Changing<ServiceClaim> & { readonly ports: NodePort[]; readonly clusterIPs: string[] };
+type Metadata = Changing<Pick<ServiceClaim, 'name' | 'uid' | 'resourceVersion' | 'createdAtMs'>> & {
+  namespace?: string;
+};
 
 /** Reads the fields of a Service that allocation depends on. */
 export const SERVICE_READER: ItemReader<ServiceClaim> = {
@@ -106,7 +110,7 @@ export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
 // Field numbers: generated.proto in k8s.io/api/core/v1, k8s.io/api/networking/v1 and k8s.io/apimachinery/pkg/apis/meta/v1.
 
 function readService(reader: ProtobufReader, previous: ServiceClaim | undefined): ServiceClaim {
-  const claim: Changing<ServiceClaim> = {
+  const claim: ClaimDraft = {
     name: '',
     namespace: '',
     uid: '',
@@ -120,29 +124,30 @@ function readService(reader: ProtobufReader, previous: ServiceClaim | undefined)
   };
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) readServiceMetadata(reader, claim, previous?.namespace);
+    if (field === 1) readMetadata(reader, claim, readHoldOwner, previous?.namespace);
     else if (field === 2) readServiceSpec(reader, claim);
   }
   return claim;
 }
 
-function readServiceMetadata(
+function readMetadata<Item extends Metadata>(
   reader: ProtobufReader,
-  claim: Changing<ServiceClaim>,
-  likelyNamespace: string | undefined,
+  item: Item,
+  readLabel: (reader: ProtobufReader, item: Item) => void,
+  likelyNamespace?: string,
 ): void {
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) claim.name = reader.text(LONGEST_TEXT);
-    else if (field === 3) claim.namespace = reader.text(LONGEST_TEXT, likelyNamespace);
-    else if (field === 5) claim.uid = reader.text(LONGEST_TEXT);
-    else if (field === 6) claim.resourceVersion = reader.text(LONGEST_TEXT);
-    else if (field === 8) claim.createdAtMs = reader.timeMs();
-    else if (field === 11) readHoldOwner(reader, claim);
+    if (field === 1) item.name = reader.text(LONGEST_TEXT);
+    else if (field === 3 && item.namespace !== undefined) item.namespace = reader.text(LONGEST_TEXT, likelyNamespace);
+    else if (field === 5) item.uid = reader.text(LONGEST_TEXT);
+    else if (field === 6) item.resourceVersion = reader.text(LONGEST_TEXT);
+    else if (field === 8) item.createdAtMs = reader.timeMs();
+    else if (field === 11) readLabel(reader, item);
   }
 }
 
-function readHoldOwner(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
+function readHoldOwner(reader: ProtobufReader, claim: ClaimDraft): void {
   let isHoldOwner = false;
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -152,19 +157,15 @@ function readHoldOwner(reader: ProtobufReader, claim: Changing<ServiceClaim>): v
   }
 }
 
-function readServiceSpec(reader: ProtobufReader, claim: Changing<ServiceClaim>): void {
-  const ports: NodePort[] = [];
-  const clusterIPs: string[] = [];
+function readServiceSpec(reader: ProtobufReader, claim: ClaimDraft): void {
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) readPort(reader, ports);
+    if (field === 1) readPort(reader, claim.ports);
     else if (field === 3) claim.clusterIP = reader.text(LONGEST_TEXT);
     else if (field === 4) claim.type = reader.text(LONGEST_TEXT, 'ClusterIP');
     else if (field === 12) claim.healthCheckNodePort = reader.int32();
-    else if (field === 18) clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
+    else if (field === 18) claim.clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
   }
-  claim.ports = ports;
-  claim.clusterIPs = clusterIPs;
 }
 
 function readPort(reader: ProtobufReader, ports: NodePort[]): void {
@@ -190,21 +191,10 @@ function readIpAddress(reader: ProtobufReader, previous: IPAddressRecord | undef
   };
   reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) readAddressMetadata(reader, record);
+    if (field === 1) readMetadata(reader, record, readAddressLabel);
     else if (field === 2) readAddressSpec(reader, record, previous?.parent ?? NO_PARENT);
   }
   return record;
-}
-
-function readAddressMetadata(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {
-  reader.enter();
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) record.name = reader.text(LONGEST_TEXT);
-    else if (field === 5) record.uid = reader.text(LONGEST_TEXT);
-    else if (field === 6) record.resourceVersion = reader.text(LONGEST_TEXT);
-    else if (field === 8) record.createdAtMs = reader.timeMs();
-    else if (field === 11) readAddressLabel(reader, record);
-  }
 }
 
 function readAddressLabel(reader: ProtobufReader, record: Changing<IPAddressRecord>): void {

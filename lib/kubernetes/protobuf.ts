@@ -4,8 +4,6 @@ export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
 
-const CUT_IN_NUMBER = 'it is cut off within a number';
-
 const VARINT = 0;
 const FIXED64 = 1;
 export const BYTES = 2;
@@ -85,34 +83,28 @@ export class ProtobufReader {
    * @param likely the usual text of the field: comparing is faster than decoding
    */
   text(longest = Number.POSITIVE_INFINITY, likely = ''): string {
-    const end = this.#lengthEnd();
-    const start = this.#at;
-    if (end - start > longest) {
+    const start = this.#skipLength();
+    if (this.#at - start > longest) {
       throw new OverBound(`a text of more than ${longest} bytes in a field for a name or an address`);
     }
-    this.#at = end;
-    return this.#textAt(start, end, likely);
+    return this.#textAt(start, this.#at, likely);
   }
 
   /** Returns a text without the bytes beyond `longest`. */
   textStart(longest: number, likely = ''): string {
-    const end = this.#lengthEnd();
-    const start = this.#at;
-    this.#at = end;
-    return this.#textAt(start, Math.min(end, start + longest), likely);
+    const start = this.#skipLength();
+    return this.#textAt(start, Math.min(this.#at, start + longest), likely);
   }
 
   /** Reads a text, and returns true if it is the given text, which has only ASCII characters. */
   isText(text: string): boolean {
-    const end = this.#lengthEnd();
-    const start = this.#at;
-    this.#at = end;
-    return this.#isAscii(text, start, end);
+    const start = this.#skipLength();
+    return this.#isAscii(text, start, this.#at);
   }
 
   #skip(): void {
     if (this.#wireType === VARINT) this.#varint();
-    else if (this.#wireType === BYTES) this.#at = this.#lengthEnd();
+    else if (this.#wireType === BYTES) this.#skipLength();
     else this.#at = this.#within(this.#at + sizeOf(this.#wireType));
   }
 
@@ -138,9 +130,17 @@ export class ProtobufReader {
       return first;
     }
     const number = varintAt(this.#bytes, this.#at, this.#end);
-    if (number === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
+    if (number === undefined) throw new MalformedProtobuf('it is cut off within a number');
     this.#at = number.end;
     return number.value;
+  }
+
+  /** Skips a value with a length, and returns its start. */
+  #skipLength(): number {
+    const end = this.#lengthEnd();
+    const start = this.#at;
+    this.#at = end;
+    return start;
   }
 
   #lengthEnd(): number {
@@ -150,16 +150,13 @@ export class ProtobufReader {
   }
 
   #within(end: number): number {
-    if (end > this.#end) {
-      throw new MalformedProtobuf(`it is cut off: ${end - this.#end} bytes are missing`);
-    }
-    return end;
+    if (end <= this.#end) return end;
+    throw new MalformedProtobuf(`it is cut off: ${end - this.#end} bytes are missing`);
   }
 
   #expect(wireType: number): void {
-    if (this.#wireType !== wireType) {
-      throw new MalformedProtobuf(`a field has the wire type ${this.#wireType} instead of ${wireType}`);
-    }
+    if (this.#wireType === wireType) return;
+    throw new MalformedProtobuf(`a field has the wire type ${this.#wireType} instead of ${wireType}`);
   }
 }
 
@@ -171,9 +168,7 @@ function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
     if (next >= end) return undefined;
     const byte = bytes[next] ?? 0;
     if (shift < 32) value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) {
-      return { value: value >>> 0, end: next + 1 };
-    }
+    if (byte < 0x80) return { value: value >>> 0, end: next + 1 };
   }
   throw new MalformedProtobuf('a number is longer than 10 bytes');
 }
