@@ -1,6 +1,6 @@
 import { AssumeRoleCommand, GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
-import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
+import { renewed, TOKEN_SECONDS } from '../kubernetes/credentials.ts';
 import { LONGEST_TOKEN } from '../util/bounds.ts';
 import { defined, setLatest } from '../util/values.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
@@ -16,8 +16,6 @@ import {
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-/** The credentials of a role are renewed this long before they expire. */
-const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
@@ -102,24 +100,13 @@ function roleCredentials(roleArn: string, shared: ReturnType<typeof clientOption
     DurationSeconds: SESSION_SECONDS,
     ...(externalId && { ExternalId: externalId }),
   });
-  let latest: Awaited<ReturnType<Credentials>> | undefined;
-  return async () => {
-    const endsMs = latest?.expiration?.getTime() ?? 0;
-    if (latest === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) latest = await assumeRole(client, command);
-    return latest;
-  };
-}
-
-async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
-  const { Credentials: given } = await client.send(command);
-  const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey } = given ?? {};
-  if (!accessKeyId || !secretAccessKey) throw new Error('AWS STS returned no credentials');
-  return {
-    accessKeyId,
-    secretAccessKey,
-    ...(given?.SessionToken && { sessionToken: given.SessionToken }),
-    ...(given?.Expiration && { expiration: given.Expiration }),
-  };
+  return renewed(async () => {
+    const { Credentials: given } = await client.send(command);
+    const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = given ?? {};
+    if (!AccessKeyId || !SecretAccessKey) throw new Error('AWS STS returned no credentials');
+    const optional = defined({ sessionToken: SessionToken, expiration: Expiration });
+    return { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, ...optional };
+  }, SESSION_SECONDS);
 }
 
 /** The maximum number of cached values, because clients take memory: 1,000 clients, each with a role, take 157 MB. */
@@ -155,13 +142,11 @@ export function tokenRequester(account: AwsAccount): RequestToken {
     const { WebIdentityToken: token } = await client.send(command, { abortSignal }).catch((error: unknown) => {
       throw tokenFailure(audience, region, error);
     });
-    if (!token)
-      throw badConfiguration(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
+    const what = `token for audience ${audience}`;
+    if (!token) throw badConfiguration(`AWS STS in region ${region} returned no ${what}. Try again.`);
     if (token.length <= LONGEST_TOKEN) return token;
-    const remedy = 'Fewer session tags make it shorter';
-    throw badConfiguration(
-      `AWS STS in region ${region} returned a token of ${token.length} characters for audience ${audience}, and at most ${LONGEST_TOKEN} are sent. ${remedy}.`,
-    );
+    const problem = `${what} with ${token.length} characters, and at most ${LONGEST_TOKEN} are sent`;
+    throw badConfiguration(`AWS STS in region ${region} returned a ${problem}. Fewer session tags make it shorter.`);
   };
 }
 

@@ -8,9 +8,8 @@ import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from '.
 import { describeNetworkError } from './network-fault.ts';
 
 export const TOKEN_SECONDS = 300;
-const VALID_MS = TOKEN_SECONDS * 1000;
-/** A token is renewed after four fifths of its life, because requests take time and clocks differ. */
-const RENEW_AFTER_MS = 0.8 * VALID_MS;
+/** A credential is renewed after four fifths of its life, because requests take time and clocks differ. */
+const RENEW_AFTER = 0.8;
 
 /**
  * Returns access to an API server with tokens, which are sent only to that server. Checks the CA, and before each token the
@@ -31,10 +30,10 @@ export async function webIdentityAccess(
   };
   const place = 'from webIdentity in the cluster spec';
   const access = await parseKubeconfig(JSON.stringify(kubeconfig), place, options);
-  const token = renewedToken(async () => {
+  const token = renewed(async () => {
     await checkServer(server, access);
     return requestToken();
-  }, Date.now);
+  }, TOKEN_SECONDS);
   await token();
   const authHeaders = async () => ({ Authorization: `Bearer ${await token()}` });
   return { ...access, authHeaders, isIssuedForServer: true };
@@ -57,27 +56,32 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
 }
 
 /**
- * Returns a function that returns a valid token. Concurrent calls share one request for a token. If a renewal fails, the old
- * token is used until it expires.
+ * Returns a function that returns a valid credential. Concurrent calls share one request. If a renewal fails, the old credential
+ * is used until it expires.
  */
-export function renewedToken(requestToken: () => Promise<string>, nowMs: () => number): () => Promise<string> {
-  let current: { readonly token: string; readonly requestedAtMs: number } | undefined;
-  let renewal: Promise<string> | undefined;
+export function renewed<Credential>(
+  request: () => Promise<Credential>,
+  validSeconds: number,
+  nowMs = Date.now,
+): () => Promise<Credential> {
+  let current: { readonly credential: Credential; readonly requestedAtMs: number } | undefined;
+  let renewal: Promise<Credential> | undefined;
+  const isWithin = (requestedAtMs: number, seconds: number) => nowMs() - requestedAtMs < seconds * 1000;
   const renew = async () => {
     const requestedAtMs = nowMs();
     try {
-      const token = await requestToken();
-      current = { token, requestedAtMs };
-      return token;
+      const credential = await request();
+      current = { credential, requestedAtMs };
+      return credential;
     } catch (error) {
-      if (current !== undefined && nowMs() - current.requestedAtMs < VALID_MS) return current.token;
+      if (current !== undefined && isWithin(current.requestedAtMs, validSeconds)) return current.credential;
       throw error;
     } finally {
       renewal = undefined;
     }
   };
   return async () => {
-    if (current !== undefined && nowMs() - current.requestedAtMs < RENEW_AFTER_MS) return current.token;
+    if (current !== undefined && isWithin(current.requestedAtMs, RENEW_AFTER * validSeconds)) return current.credential;
     renewal ??= renew();
     return renewal;
   };

@@ -1,6 +1,6 @@
 import { expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
+import { renewed, webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const certificateAuthorityData = Buffer.from(makeAuthority('test').ca).toString('base64');
@@ -14,7 +14,7 @@ function issuer(failing: readonly number[] = []) {
     if (failing.includes(requests)) throw new ClusterError('Unavailable', 'no answer');
     return `token-${requests}`;
   };
-  return { clock, token: renewedToken(request, () => clock.seconds * 1000) };
+  return { clock, token: renewed(request, 300, () => clock.seconds * 1000) };
 }
 
 test('a token with a lifetime of five minutes is renewed after four minutes', async () => {
