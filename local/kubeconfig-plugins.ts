@@ -16,8 +16,8 @@ export interface PluginTerminal {
 }
 
 /**
- * Runs credential plugins: exec plugins in the same way as `k8s.io/client-go/plugin/pkg/client/auth/exec`, and the
- * older auth providers with `@kubernetes/client-node`. The Lambda functions do not load this code.
+ * Runs credential plugins: exec plugins as `k8s.io/client-go/plugin/pkg/client/auth/exec` does, and the older auth providers with
+ * `@kubernetes/client-node`. The Lambda functions do not load this code.
  */
 export function pluginRunner(terminal: PluginTerminal): RunPlugin {
   return (call) => (call.user.exec === undefined ? authProvider(call) : execPlugin(call, terminal));

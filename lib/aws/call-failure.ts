@@ -1,5 +1,5 @@
 import { isNativeError } from 'node:util/types';
-import { ClusterError } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterErrorCode } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } from './sdk.ts';
 
@@ -18,7 +18,10 @@ export function callFailure(
   signal?: AbortSignal,
 ): ClusterError {
   const name = nameOfError(error);
-  if (isDenied(error)) return badConfiguration(`${call} was denied. ${ifDenied}.`, error);
+  const failed = (code: ClusterErrorCode, problem: string) => {
+    return new ClusterError(code, `${call} ${problem}`, { cause: error });
+  };
+  if (isDenied(error)) return failed('BadKubeconfig', `was denied. ${ifDenied}.`);
   if (isNotAuthenticated(error)) {
     return badConfiguration(`${call} could not be authenticated (${name}). Give this process valid AWS credentials.`);
   }
@@ -26,21 +29,12 @@ export function callFailure(
   const path =
     `In a VPC, add an interface endpoint for com.amazonaws.${region}.${service} whose security group ` +
     'allows the functions on port 443, or a NAT gateway. The next pass tries again.';
-  if (signal?.aborted) {
-    return new ClusterError('DeadlineExceeded', `${call} was not answered before the deadline of the pass. ${path}`);
-  }
-  const cause = { cause: error };
-  if (isThrottled(error)) {
-    return new ClusterError('Throttled', `${call} was throttled (${name}). The next pass tries again.`, cause);
-  }
+  if (signal?.aborted) return failed('DeadlineExceeded', `was not answered before the deadline of the pass. ${path}`);
+  if (isThrottled(error)) return failed('Throttled', `was throttled (${name}). The next pass tries again.`);
   const status = httpStatusOf(error);
-  if (status === undefined) {
-    return new ClusterError('Unavailable', `${call} got no answer (${describeNetworkError(error)}). ${path}`, cause);
-  }
-  if (status >= 500) {
-    return new ClusterError('Unavailable', `${call} failed (${name}). The next pass tries again.`, cause);
-  }
-  return badConfiguration(`${call} was refused (${name}): ${textOfError(error)}`, error);
+  if (status === undefined) return failed('Unavailable', `got no answer (${describeNetworkError(error)}). ${path}`);
+  if (status >= 500) return failed('Unavailable', `failed (${name}). The next pass tries again.`);
+  return failed('BadKubeconfig', `was refused (${name}): ${textOfError(error)}`);
 }
 
 /** Returns the error for a spec, stack or account that must be corrected. */

@@ -20,10 +20,7 @@ const LONGEST_READ_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
 
-/**
- * Returns a reader of kubeconfigs in Secrets Manager and Parameter Store. It keeps clients and credentials of roles,
- * but not kubeconfigs. The AWS SDK chooses region, credentials and endpoint unless they are set.
- */
+/** Returns a reader that keeps clients and credentials of roles, but no kubeconfig. The AWS SDK chooses what `options` lacks. */
 export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): ReadKubeconfig {
   const shared = clientOptions(options);
   const roles = new Map<string, Credentials>();

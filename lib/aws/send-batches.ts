@@ -17,10 +17,7 @@ export interface Unsent<Message> {
 
 /** Sends messages. Each message may be received twice. */
 export interface Sender<Sent> {
-  /**
-   * Sends as many messages as possible until the signal aborts. Never throws.
-   * @returns the messages that were not sent
-   */
+  /** Sends as many messages as possible until the signal aborts. Never throws. Returns the messages that were not sent. */
   send<Message extends Sent>(messages: readonly Message[], signal: AbortSignal): Promise<readonly Unsent<Message>[]>;
 }
 

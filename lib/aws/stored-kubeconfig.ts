@@ -34,10 +34,7 @@ export function placeOf(stored: StoredKubeconfig) {
 /** Reads a cluster's kubeconfig, without a cache. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/**
- * Returns a function that reads a kubeconfig from the source in the spec. File paths are relative to `folder`. Only a kubeconfig
- * in a file may use plugins, and only if `runPlugin` is set.
- */
+/** Returns a reader of kubeconfigs. Only a file, whose path is relative to `folder`, may use plugins, and only with `runPlugin`. */
 export function kubeconfigLoader(
   folder: string,
   { read, requestToken }: KubeconfigSources,

@@ -62,9 +62,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
       const ref = refOf(object);
       const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
       const reply = await send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
-      if (reply.status === 200 || reply.status === 201) {
-        return { outcome: 'created', object: objectIn(reply, ref) };
-      }
+      if (reply.status === 200 || reply.status === 201) return { outcome: 'created', object: objectIn(reply, ref) };
       const { reason, message, missingKind, isNamespaceTerminating } = statusOf(reply);
       if (reply.status === 409 && reason === 'AlreadyExists') return { outcome: 'alreadyExists' };
       if (reply.status === 422) return { outcome: 'invalid', message: boundedText(message) };
@@ -98,9 +96,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
         return 'deleted';
       }
       const { reason } = statusOf(reply);
-      if (isAbsent(reply)) {
-        return reply.afterLostReply ? 'deleted' : 'notFound';
-      }
+      if (isAbsent(reply)) return reply.afterLostReply ? 'deleted' : 'notFound';
       if (reply.status === 409 && reason === 'Conflict') return 'conflict';
       throw refusedCall(reply);
     },

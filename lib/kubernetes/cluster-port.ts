@@ -53,18 +53,14 @@ export interface ClusterPort {
   /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Iterates over all Services of one consistent snapshot, in the order of the reply and in batches as the reply arrives.
-   * If the reply is incomplete, the iteration throws, and the caller must discard the Services.
-   * @param selection allows the API server to omit Services: with `withClusterIPs`, Services without a cluster IP; with
-   * `withNodePorts`, Services of a type that has no node ports
+   * Iterates over all Services of one consistent snapshot, in batches as the reply arrives. Throws if the reply is incomplete: the
+   * caller then discards the Services.
+   * @param selection allows the API server to omit Services without a cluster IP, or of a type that has no node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<readonly ServiceClaim[]>;
   /** Iterates over all IPAddresses in the same way as `services`. Throws `Rejected` for Kubernetes before 1.33. */
   ipAddresses(): AsyncIterable<readonly IPAddressRecord[]>;
-  /**
-   * Returns the earliest time in the `Date` headers of the replies so far, in ms; `undefined` if no reply has this
-   * header. API servers behind one address may have different clocks.
-   */
+  /** Returns the earliest `Date` of the replies so far, in ms, if any. API servers of one address may have different clocks. */
   servedAtMs(): number | undefined;
   /** Returns whether this caller may use the verb on all objects of a cluster-scoped kind. */
   allows(verb: string, kind: Kind): Promise<boolean>;
@@ -94,10 +90,7 @@ export type ClusterErrorCode =
 export interface ControlPlane {
   /** A hash of the URL, the TLS server name and the CA in the kubeconfig. */
   readonly id: string;
-  /**
-   * Returns true if the kubeconfig still has the id that it had for every request of the pass. Reads the kubeconfig
-   * again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
-   */
+  /** Returns whether the kubeconfig still has the id of this pass. Reads it again after `maxAgeMs`. Throws a `ClusterError`. */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
 
@@ -181,10 +174,7 @@ export function refOf({ kind, metadata: { name, namespace } }: KubernetesObject)
 export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authenticate'> {
   /** The whole URL, such as `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
-  /**
-   * Whether the probe sends the kubeconfig's credential: always, never, or only to the host of the kubeconfig
-   * (`atKubeconfigHost`). A token of AWS STS is sent only to the server that is its audience.
-   */
+  /** Whether the probe sends the credential. A token of AWS STS is sent only to the server that is its audience. */
   readonly authenticate: boolean | 'atKubeconfigHost';
   /** True if the URL has the address of one server, not of a load balancer. The next probe may then reuse the connection. */
   readonly isOneServer?: true;

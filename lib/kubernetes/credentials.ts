@@ -14,7 +14,6 @@ const RENEW_AFTER = 0.8;
 /**
  * Returns access to an API server with tokens, which are sent only to that server. Checks the CA, and before each token the
  * server. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable` for an unknown host.
- * @param requestToken requests a token for {@link TOKEN_SECONDS}
  */
 export async function webIdentityAccess(
   { server, certificateAuthorityData }: WebIdentity,
@@ -55,10 +54,7 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
   });
 }
 
-/**
- * Returns a function that returns a valid credential. Concurrent calls share one request. If a renewal fails, the old credential
- * is used until it expires.
- */
+/** Returns a source of credentials. Concurrent calls share one request. If it fails, the old credential serves until it expires. */
 export function renewed<Credential>(
   request: () => Promise<Credential>,
   validSeconds: number,

@@ -24,10 +24,7 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
   return resolver;
 }
 
-/**
- * Returns a resolver that looks up A and AAAA records. The look-up fails if either kind fails, because the addresses would be
- * incomplete. It also fails if there is no address, because a record may have been deleted by mistake.
- */
+/** Looks up A and AAAA records. Fails if either fails, or without any address, because a record may be deleted by mistake. */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
     const ask = () => Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);

@@ -43,9 +43,8 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first pass that
- * reports these findings creates the event. The second pass writes the event's series, and later passes write the series every
- * 30 minutes. Drops events beyond the cap of a pass, and new events if the run record has no room (`MOST_SIGHTINGS`).
+ * Plans the events that a pass writes, one for each object, reason and note. The second pass with the same finding writes its
+ * series, and later passes every 30 minutes. Drops events beyond the cap of a pass, and new ones if the run record is full.
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
@@ -83,10 +82,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
     .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
-/**
- * Returns the name of an event, `<shortened name of the object>.<hash>`. It is a DNS subdomain and always the same for the
- * same event. The hash includes the loop and the reporting instance, because an existing event cannot get another reporter.
- */
+/** Returns a DNS subdomain, the same for the same event. An existing event cannot get another reporter, so the hash includes it. */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);
@@ -139,10 +135,7 @@ export interface EventsReport {
   readonly dropped: number;
   /** The errors of failed writes. They never fail the pass. */
   readonly errors: readonly unknown[];
-  /**
-   * The entries for the run record. The entry of an event that could not be written keeps the count and the write time
-   * from before this pass, so that the next pass writes the event again.
-   */
+  /** The entries for the run record. An event that could not be written keeps its entry, so that the next pass writes it again. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 

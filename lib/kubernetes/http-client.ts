@@ -39,19 +39,15 @@ const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
 /** The maximum number of session tickets of a connection. Servers send one or two. Node keeps certificates with each ticket. */
 const MOST_TICKETS = 16;
-/**
- * The maximum number of TLS secrets that OpenSSL may report for one connection. A handshake has up to six secrets, and
- * a key update of TLS 1.3 adds one or two. Servers update keys after millions of records at the earliest.
- */
+/** The maximum number of TLS secrets of a connection. A handshake has up to six, a key update of TLS 1.3 adds one or two. */
 const MOST_SECRETS = 32;
 /** The maximum number of 1xx replies to one request. Kubernetes sends no such replies, and proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
 /**
- * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
- * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a TLS
- * 1.2 server could request it repeatedly, and each renegotiation costs a handshake. For Node, even a refused renegotiation
- * is a second handshake, and it checks the certificate again. `endAfter` then ends the connection.
+ * Disables DHE, which no Kubernetes API server uses: the server chooses the group, and one of 10,000 bits blocks the event loop
+ * for a second per handshake, before any certificate is verified. Disables renegotiation, which a TLS 1.2 server could request
+ * repeatedly. For Node, even a refused one is a second handshake that checks the certificate, so `endAfter` ends the connection.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -168,10 +164,7 @@ function endInSilence(reply: IncomingMessage): void {
   reply.once('close', () => socket.off('timeout', end));
 }
 
-/**
- * Returns the options with which `node:tls` verifies that a certificate is for this name. An address is not sent,
- * because SNI cannot contain it. A name is sent without a final dot, because servers in Go refuse a final dot.
- */
+/** Returns the options that verify the name. SNI contains no address, and servers in Go refuse a final dot. */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };
   return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };

@@ -31,11 +31,9 @@ const LONGEST_BODY = 4_096;
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
- * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests this and the
- * certificate is verified. On the connection of an earlier probe, only the answer 200 counts. Otherwise the probe is
- * repeated on a new connection, because a dropped connection looks like a silent server. A timeout that the end of the
- * pass caused does not count as silence. If a probe timed out while this process was busy, for example with a long
- * reply of another cluster, the prober probes once more.
+ * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests this and the certificate is
+ * verified. A timeout that the end of the pass caused does not count as silence. If a probe timed out while this process was
+ * busy, for example with a long reply of another cluster, the prober probes once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
   const options = { measureLag, ...given };
@@ -142,11 +140,7 @@ async function startOf(body: HttpReply['body']): Promise<string> {
 
 const EVERY_MS = 100;
 
-/**
- * Measures the lag of this process's event loop with a timer that should fire every 100 ms. Returns a function that ends the
- * measurement and returns the longest lag in ms.
- * @param clockMs a monotonic clock
- */
+/** Starts to measure the lag of the event loop. The returned function stops, and returns the longest lag in ms. */
 export function measureLag(clockMs = () => performance.now()): () => number {
   let worstMs = 0;
   let servedAtMs = clockMs();

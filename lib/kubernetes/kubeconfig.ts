@@ -37,8 +37,8 @@ export interface ApiServerAccess {
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
   /**
-   * True if the credential is a token of AWS STS for `server`, which is renewed automatically. The token is sent only to the
-   * origin of `server`: the writer of the spec, who chooses the CA and the addresses of the probes, must not get the token.
+   * True for a renewed token of AWS STS. It is sent only to the origin of `server`: the writer of the spec, who chooses the CA
+   * and the addresses of the probes, must not get it.
    */
   readonly isIssuedForServer?: true;
   /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin has no credential. */

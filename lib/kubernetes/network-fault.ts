@@ -38,10 +38,7 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/**
- * Returns true if the server ended the TLS handshake with an alert. If Node was writing then, it reports the alert as `EPROTO`.
- * A certificate that does not verify has another code.
- */
+/** Returns whether the server ended the handshake with an alert. Its code is `EPROTO` if Node was writing. */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }

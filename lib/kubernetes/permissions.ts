@@ -20,10 +20,7 @@ export interface SelfReview {
   readonly version: () => Promise<string>;
   /** Returns the name of the caller; `undefined` if the API server serves no SelfSubjectReview (Kubernetes 1.27 and earlier). */
   readonly user: () => Promise<string | undefined>;
-  /**
-   * Returns whether the webhook of deploy/admission-webhook.yaml is registered; `undefined` if the user may not read it, or
-   * the API server does not serve webhooks.
-   */
+  /** Returns whether the webhook of deploy/admission-webhook.yaml is registered; `undefined` if this user cannot find it out. */
   readonly hasWebhook: () => Promise<boolean | undefined>;
   /** Returns the answer to a SelfSubjectAccessReview, which every authenticated user may send. */
   readonly allows: (permission: Permission) => Promise<boolean>;

@@ -182,10 +182,7 @@ export interface FieldPlace {
   readonly end: number;
 }
 
-/**
- * Returns the place of the field at a position, relative to the position; `undefined` if the length of the field has not arrived
- * yet. Throws `MalformedProtobuf`.
- */
+/** Returns the place of a field, relative to `at`; `undefined` if its length has not arrived. Throws `MalformedProtobuf`. */
 export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
   const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;

@@ -32,10 +32,7 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   }
 }
 
-/**
- * Returns true if the API server does not serve the kind, because its Kubernetes version is too old. It then
- * sends a Status without details if it knows the API group, and plain text if it does not.
- */
+/** Returns whether the API server is too old for the kind. It sends plain text if it does not even know the API group. */
 export function isNotServed(reply: ApiReply): boolean {
   const { message } = statusOf(reply);
   return (
@@ -117,15 +114,9 @@ export function refusedCall(reply: ApiReply): ClusterError {
 
 export function updateResult<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef): UpdateResult<T> {
   const { reason, message } = reply.status === 200 ? { reason: '', message: '' } : statusOf(reply);
-  if (reply.status === 409 && reason === 'Conflict') {
-    return { outcome: 'conflict' };
-  }
-  if (isAbsent(reply)) {
-    return { outcome: 'notFound' };
-  }
-  if (reply.status === 422) {
-    return { outcome: 'invalid', message: boundedText(message) };
-  }
+  if (reply.status === 409 && reason === 'Conflict') return { outcome: 'conflict' };
+  if (isAbsent(reply)) return { outcome: 'notFound' };
+  if (reply.status === 422) return { outcome: 'invalid', message: boundedText(message) };
   return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 

@@ -20,10 +20,7 @@ const MOST_JSON_VALUES = 250_000;
 /** The limit for all unfinished replies together: half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
-/**
- * Counts the bytes of unfinished replies of all API servers of a process. When the limit is exceeded, only servers that use less
- * than an equal share may add bytes.
- */
+/** Counts the bytes of unfinished replies. Above the limit, only servers with less than an equal share may add bytes. */
 export class BytesInFlight {
   readonly #limit: number;
   readonly #held = new Map<string, number>();
@@ -98,10 +95,7 @@ export async function readWhole(
   }
 }
 
-/**
- * Parses JSON from a server. Returns `undefined` for a text that is not JSON. Throws `OverBound`, before it parses, for
- * a text that is nested deeper, or has more values, than any object of the API.
- */
+/** Parses JSON; returns `undefined` for another text. Throws `OverBound` before parsing more levels or values than the API has. */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const exceeded = exceededBound(text, { levels: DEEPEST_JSON, values: MOST_JSON_VALUES });

@@ -11,10 +11,7 @@ export interface ServiceCidr {
   readonly ready: boolean;
 }
 
-/**
- * Returns all ServiceCIDRs, the default ServiceCIDR first. Returns an empty list if the API server does not serve the
- * kind (before Kubernetes 1.33), and `undefined` if the kubeconfig's user may not list them.
- */
+/** Returns all ServiceCIDRs, the default first; none before Kubernetes 1.33; `undefined` if the user may not list them. */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
   const objects = await kubernetes.list<ServiceCidrObject>('ServiceCIDR', undefined).catch(noneOrUnknown);
   const cidrs = objects?.map(({ metadata: { name, deletionTimestamp }, spec, status }) => ({

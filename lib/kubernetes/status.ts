@@ -35,10 +35,7 @@ export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
   return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
 }
 
-/**
- * Returns the Status of a reply. If a text reply is not a Status, the message is the start of this text. A malformed
- * Status, and protobuf that is not a Status, are read as an empty Status.
- */
+/** Returns the Status of a reply; for another text, its start as message; for malformed or other protobuf, an empty Status. */
 export function statusOf(reply: Pick<HttpReply, 'headers'> & { readonly body: Uint8Array }): Status {
   return attempt(() => (isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body))) ?? NO_STATUS;
 }

@@ -14,10 +14,8 @@ const MOST_ENTRIES = BOUNDS['each list']['node ports and cluster IPs of Services
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Requests a single list without a limit, and iterates over all objects of one kind in batches. Protobuf is read while
- * it arrives. JSON, from a server without protobuf, is read as a whole. The request has no resourceVersion, because an
- * answer from a stale cache could omit an existing object.
- * @param list sends the GET request with the given Accept header
+ * Requests a single list without a limit, and iterates over its objects in batches. Protobuf is read while it arrives; JSON, from
+ * a server without protobuf, as a whole. No resourceVersion is sent: a stale cache could omit an existing object.
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<AnsweredCall>,
@@ -118,9 +116,7 @@ class ArrivingList<Item> {
   #begin(length: number): void {
     const { kind } = this.#reader;
     const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
-    if (this.#type !== expected) {
-      throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(this.#type)}`);
-    }
+    if (this.#type !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(this.#type)}`);
     this.left = length;
   }
 

@@ -15,8 +15,8 @@ export interface ApiRequest extends HttpRequest {
 }
 
 /**
- * Sends one HTTP request with the credential to an API server. Returns the reply, whatever its status. Throws if there is no
- * reply. The body of the reply throws if it is incomplete. The signal ends the request and the body.
+ * Sends one HTTP request with the credential. Returns a reply of any status; throws without one. An incomplete body throws. The
+ * signal ends the request and the body.
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<HttpReply>;
 
@@ -81,9 +81,8 @@ const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Decompresses a body while it arrives, in pieces of at most 64 KiB and only when the reader asks for them. A decompression
- * bomb therefore costs no more than the reader accepts. The length and checksum must be correct, and no bytes may follow the
- * stream. Throws `MalformedGzip`, `OverBound`, and the body's own errors.
+ * Decompresses a body while it arrives, in pieces of at most 64 KiB and on request, so that a decompression bomb costs no more
+ * than the reader accepts. Length and checksum must be correct, and the stream must end. Throws `MalformedGzip` and `OverBound`.
  */
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
@@ -180,10 +179,7 @@ export class KeptConnections {
     return undefined;
   }
 
-  /**
-   * Keeps a connection, or closes it if the limit is reached. If it closed the oldest connection instead, a process
-   * with many servers would never reuse a connection.
-   */
+  /** Keeps a connection, or closes it at the limit: if the oldest were closed, a process with many servers would reuse none. */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();
     for (const [each, { client, openedAtMs }] of this.#kept) {

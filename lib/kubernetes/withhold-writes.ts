@@ -3,10 +3,7 @@ import { describePublished, isNothing, sameJson } from '../cluster/published-obj
 import { boundedText, defined, isRecord, mergePatch } from '../util/values.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
-/**
- * Returns a Kubernetes client that reads through `port` but writes nothing. It reports each write (`create Namespace
- * kube-system`) with the fields that would change, and returns the outcome `withheld`.
- */
+/** Returns a client that reads through `port`, and reports each write with the fields that would change instead of sending it. */
 export function withholdWrites(port: ClusterPort, wouldWrite: (description: string) => void): ClusterPort {
   const read = new Map<string, KubernetesObject>();
   const report = (verb: string, ref: ObjectRef, fields: string) => wouldWrite(`${verb} ${describeRef(ref)}${fields}`);
@@ -74,10 +71,7 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/**
- * The deepest level that is compared. The comparison of a level reads all values below it, so a deep object would take quadratic
- * time.
- */
+/** The deepest level that is compared: each comparison reads all values below it, which is quadratic for a deep object. */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
