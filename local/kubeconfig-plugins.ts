@@ -9,9 +9,7 @@ import type { PluginCall, PluginCredential, RunPlugin } from '../lib/kubernetes/
 import { codeOf, isRecord, jsonIn } from '../lib/util/values.ts';
 
 export interface PluginTerminal {
-  /** Ends a plugin that is running. */
   readonly signal: AbortSignal;
-  /** Writes a line to the user. */
   readonly say: (line: string) => void;
 }
 
@@ -118,7 +116,6 @@ async function outputOf(exec: Exec, call: PluginCall, { signal, say }: PluginTer
   }
 }
 
-/** Returns whether the plugin gets the terminal as its standard input. */
 function hasTerminal({ interactiveMode }: Exec): boolean {
   const isTerminal = process.stdin.isTTY === true;
   if (interactiveMode === 'Always' && !isTerminal) throw new Error('it needs a terminal for its standard input');

@@ -4,7 +4,6 @@ import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } from './sdk.ts';
 
 export interface FailedCall {
-  /** The action with its resource and region. */
   readonly call: string;
   /** The name of the service in VPC endpoints. */
   readonly service: string;

@@ -7,12 +7,10 @@ import { defined } from '../util/values.ts';
 /** The region and the identity of a client. If they are absent, the AWS SDK chooses them. */
 export interface AwsAccount {
   readonly region?: string | undefined;
-  /** The name of a profile in the configuration of the AWS CLI. */
   readonly profile?: string | undefined;
 }
 
 export interface CallLimits {
-  /** The number of attempts, including the first. */
   readonly maxAttempts: number;
   /** The longest wait between two attempts, also after throttling. */
   readonly maxRetryDelayMs: number;

@@ -27,7 +27,6 @@ export type EventBus = Sender<object>;
 
 type SendErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';
 
-/** The reason why a message was not sent. The message states what failed and what to do. */
 export class SendError extends CodedError<SendErrorCode> {
   override readonly name = 'SendError';
 }

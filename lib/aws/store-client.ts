@@ -2,7 +2,6 @@ import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-sec
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { type AwsAccount, type CallLimits, clientOptions, nameOfError } from './sdk.ts';
 
-/** A secret store in one region, with one role. */
 export interface StoreClient {
   /** Returns the stored text, if it exists. Throws errors of the AWS SDK. */
   readonly read: (name: string, signal: AbortSignal) => Promise<string | undefined>;

@@ -15,15 +15,12 @@ export const sleepUntilAborted: Sleep = (ms, signal) => timer(ms, undefined, { s
 
 export interface CallOptions {
   readonly transport: Transport;
-  /** The URL of the server, for messages. */
   readonly server: string;
   /** The value of the User-Agent header, such as `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
   readonly userAgent: string;
-  /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
   readonly sleep?: Sleep | undefined;
-  /** The maximum number of attempts of one call. Default: 5. */
   readonly tries?: number;
   /** Counts the bytes of unfinished replies from all API servers. Default: counts only the replies to this client. */
   readonly inFlight?: BytesInFlight;
@@ -37,7 +34,6 @@ export interface AnsweredCall extends ApiReply {
 }
 
 type SendCall = (
-  /** The purpose of the call in messages, such as `get Service default/kubernetes`. */
   purpose: string,
   request: Omit<ApiRequest, 'headers' | 'body'>,
   body?: object | Json,
@@ -48,7 +44,6 @@ const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
 /** The longest `Retry-After` that a call obeys. If a server requests more, the call fails, and the next pass tries again. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
-/** The time limit of each attempt. The deadline may end it earlier. */
 const TRY_MS = 10_000;
 /** The time limit of a streamed reply: half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;

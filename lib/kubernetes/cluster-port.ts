@@ -166,13 +166,11 @@ export function describeRef(ref: ObjectRef): string {
   return ref.namespace === undefined ? `${ref.kind} ${ref.name}` : `${ref.kind} ${ref.namespace}/${ref.name}`;
 }
 
-/** Returns the reference of an object, which has one of the kinds above. */
 export function refOf({ kind, metadata: { name, namespace } }: KubernetesObject): ObjectRef {
   return { kind: kind as Kind, name, ...defined({ namespace }) };
 }
 
 export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authenticate'> {
-  /** The whole URL, such as `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
   /** Whether the probe sends the credential. A token of AWS STS is sent only to the server that is its audience. */
   readonly authenticate: boolean | 'atKubeconfigHost';

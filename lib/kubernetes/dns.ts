@@ -12,7 +12,6 @@ const NEVER = new AbortController().signal;
 
 export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** The codes for a host name without a record of the requested kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
 /** A query waits 1 s for each name server of the machine. If no server answers, it waits 2 s for each of them. */

@@ -133,7 +133,6 @@ export interface EventsReport {
   readonly written: number;
   /** The number of events that `planEvents` or `writeEvent` dropped. Does not include failed writes. */
   readonly dropped: number;
-  /** The errors of failed writes. They never fail the pass. */
   readonly errors: readonly unknown[];
   /** The entries for the run record. An event that could not be written keeps its entry, so that the next pass writes it again. */
   readonly sightings: Readonly<Record<string, EventSighting>>;

@@ -12,7 +12,6 @@ import { type KeptConnections, poolKey } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
-  /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
   readonly kept?: KeptConnections;

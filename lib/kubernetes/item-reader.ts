@@ -25,7 +25,6 @@ export interface ItemReader<Item> {
   readonly fromProtobuf: (reader: ProtobufReader, previous: Item | undefined) => Item;
   /** Reads an object whose fields have the types of the API (`wrongField`). Throws `OverBound`. */
   readonly fromJson: (object: KubernetesObject) => Item;
-  /** Counts the node ports and cluster IPs of a Service. */
   readonly entriesOf?: (item: Item) => number;
 }
 
@@ -36,7 +35,6 @@ function metadataOf({ metadata }: KubernetesObject) {
   return { name, uid, resourceVersion, createdAtMs: Date.parse(creationTimestamp) || 0 };
 }
 
-/** Returns the item. Throws `OverBound` if one of its texts is too long. */
 function withShortTexts<Item>(item: Item): Item {
   const place = longTextIn(item);
   if (place === undefined) return item;

@@ -10,7 +10,6 @@ import { localRefused, remoteLookup } from './dns.ts';
 import type { Fields, Found } from './kubeconfig-fields.ts';
 import { badKubeconfig, entryOf, type KubeconfigSource, readFile, readKubeconfig } from './kubeconfig-text.ts';
 
-/** TLS material in the form of `node:tls`. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer | undefined;
   readonly cert?: string | Buffer | undefined;
@@ -60,7 +59,6 @@ export interface PluginCall {
 export type RunPlugin = (call: PluginCall) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
-  /** The name of the context to use. Default: the kubeconfig's current-context. */
   readonly context?: string | undefined;
   /** Runs plugins. Only commands that a user runs set this field: Lambda functions do not contain the code that runs a plugin. */
   readonly runPlugin?: RunPlugin;

@@ -16,7 +16,6 @@ export interface Permission {
 
 /** The answers of an API server about itself and the caller. Each function throws a `ClusterError` if its call fails. */
 export interface SelfReview {
-  /** Returns the version of the API server, such as `v1.36.3`. */
   readonly version: () => Promise<string>;
   /** Returns the name of the caller; `undefined` if the API server serves no SelfSubjectReview (Kubernetes 1.27 and earlier). */
   readonly user: () => Promise<string | undefined>;

@@ -24,7 +24,6 @@ export class ProtobufReader {
   #at: number;
   #end: number;
   #wireType = VARINT;
-  /** The position of the value of the last field. */
   #valueAt = -1;
   readonly #outerEnds: number[] = [];
 
@@ -112,7 +111,6 @@ export class ProtobufReader {
     return this.#isAscii(likely, start, end) ? likely : this.#bytes.toString('utf8', start, end);
   }
 
-  /** Returns true if the bytes are this text, which has only ASCII characters. */
   #isAscii(text: string, start: number, end: number): boolean {
     if (text.length !== end - start) return false;
     for (let index = 0; index < text.length; index += 1) {

@@ -6,7 +6,6 @@ import { parseBoundedJson } from './reply-bounds.ts';
 /** The fields of a Status that are read. Fields that a reply does not have are empty or false. */
 export interface Status {
   readonly message: string;
-  /** The reason, such as `AlreadyExists` or `Conflict`. */
   readonly reason: string;
   /** The plural of the kind that was not found, such as `namespaces` or `services`. Read only from JSON. */
   readonly missingKind: string;

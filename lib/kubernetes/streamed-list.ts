@@ -156,7 +156,6 @@ class ArrivingList<Item> {
   }
 }
 
-/** The bytes that have arrived and were not taken yet. */
 class ArrivingBytes {
   /** One buffer for all pieces, because most garbage would come from buffers for single pieces. */
   #buffer: Buffer = Buffer.alloc(0);
