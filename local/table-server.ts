@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
-import { isNativeError } from 'node:util/types';
 import dynalite from 'dynalite';
 import { codeOf, defined } from '../lib/util/values.ts';
 import { ownFolder } from './data-folder.ts';
@@ -92,10 +91,8 @@ async function proveThatItOpens(folder: string): Promise<void> {
   try {
     await database.open();
   } catch (error) {
-    const cause = isNativeError(error) && isNativeError(error.cause) ? error.cause : error;
-    const isLocked = codeOf(cause) === 'LEVEL_LOCKED';
-    const why = isNativeError(cause) ? cause.message : String(cause);
-    throw new Error(isLocked ? 'another process has it open' : why, { cause: error });
+    const { cause = error } = Object(error);
+    throw new Error(codeOf(cause) === 'LEVEL_LOCKED' ? 'another process has it open' : cause.message, { cause: error });
   }
   await database.close();
 }

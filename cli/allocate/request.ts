@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
 import { isRefused, refused } from '../../lib/allocator/refusal.ts';
@@ -117,13 +116,7 @@ const LONGEST_OWNER = 63;
 
 /** @throws InvalidArgumentError of commander */
 export function parseHoldFor(text: string): HoldFor {
-  if (text === 'forever') return 'forever';
-  try {
-    return parseDuration(text);
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new InvalidArgumentError(`${error.message} Or "forever".`);
-  }
+  return text === 'forever' ? text : parseDuration(text);
 }
 
 export function ownerFrom(name: string = userName()): string {

@@ -68,18 +68,15 @@ export class ClusterTokens {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
     const known = this.#kept.get(cluster) ?? NEVER_READ;
     if (isAmong(token, known.digests)) {
-      return verdict(this.#mustRead(known) ? await this.#renew(cluster, signal) : known, token, this.#options.nowMs());
+      const { nowMs } = this.#options;
+      const isOld = nowMs() - known.readAtMs >= KEEP_MS && nowMs() - known.requestedAtMs >= READ_AGAIN_MS;
+      return verdict(isOld ? await this.#renew(cluster, signal) : known, token, nowMs());
     }
     if (!this.#lookUps.admits('', this.#options.nowMs())) return this.#wait(cluster, signal);
     const others = new Set([...this.#waiting, ...this.#unread].filter((name) => name !== cluster));
     const names = [cluster, ...[...others].slice(0, MOST_WAITING_READ)];
     const [kept] = await Promise.all(names.map((name) => this.#renew(name, signal)));
     return verdict(kept ?? NEVER_READ, token, this.#options.nowMs());
-  }
-
-  #mustRead({ readAtMs, requestedAtMs }: Kept): boolean {
-    const nowMs = this.#options.nowMs();
-    return nowMs - readAtMs >= KEEP_MS && nowMs - requestedAtMs >= READ_AGAIN_MS;
   }
 
   async #wait(cluster: string, signal: AbortSignal): Promise<TokenCheck> {

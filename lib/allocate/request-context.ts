@@ -92,19 +92,17 @@ export async function claimableHolds(
 
 /** Returns a map from the name of each range to the holds on the items that are requested by value. */
 export async function currentHolds({ ranges }: RequestContext): Promise<HoldsByRange | Refusal> {
-  const holds = await fromEach(ranges, holdsOn);
-  return isRefused(holds) ? holds : Object.fromEntries(ranges.map(({ name }, index) => [name, holds[index] ?? []]));
-}
-
-async function holdsOn({ range, values }: RequestedRange): Promise<readonly Hold[] | Refusal> {
-  const named = values.flatMap((value) => value ?? []);
-  const states = named.length === 0 ? [] : await range.lookUp(named);
-  if (isRefused(states)) return states;
-  let holds: readonly Hold[] = [];
-  for (const state of states) {
-    if (!isRefused(state) && state.hold) holds = withHold(holds, [state.item], termsOf(state.hold));
-  }
-  return holds;
+  const holds = await fromEach(ranges, async ({ name, range, values }) => {
+    const named = values.flatMap((value) => value ?? []);
+    const states = named.length === 0 ? [] : await range.lookUp(named);
+    if (isRefused(states)) return states;
+    let ofRange: readonly Hold[] = [];
+    for (const state of states) {
+      if (!isRefused(state) && state.hold) ofRange = withHold(ofRange, [state.item], termsOf(state.hold));
+    }
+    return [name, ofRange] as const;
+  });
+  return isRefused(holds) ? holds : Object.fromEntries(holds);
 }
 
 /** Returns true if the hold belongs to another request for a Service. This Service may not exist yet. */
