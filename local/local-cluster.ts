@@ -36,6 +36,6 @@ export interface EmbeddedKind {
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
   /** Intervals shorter than the schedules of the functions. Only an embedded cluster can have them, not a spec in a file. */
-  readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
-  readonly notes: readonly string[];
+  readonly intervalSeconds?: Partial<Readonly<Record<Loop, number>>>;
+  readonly notes?: readonly string[];
 }

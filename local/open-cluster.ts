@@ -86,8 +86,6 @@ const EMBEDDED: EmbeddedKind = {
   name: 'embedded',
   addresses: ['192.0.2.1'],
   serviceClusterIPRange: '10.0.0.0/24',
-  intervalSeconds: {},
-  notes: [],
 };
 
 /** Starts a control plane with a table in memory. @throws StartError if its kubeconfig cannot be written */
@@ -117,7 +115,7 @@ async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<LocalCl
     folder,
     kubeconfigFile,
     tableServer,
-    notes: [...kind.notes, ...(process.env['KUBECONFIG'] === undefined ? [] : [KUBECONFIG_IGNORED])],
+    notes: [...(kind.notes ?? []), ...(process.env['KUBECONFIG'] === undefined ? [] : [KUBECONFIG_IGNORED])],
     hints: [
       `echo '${EXAMPLE_SERVICE}' | ${kubectl} apply -f -     # takes an address`,
       `${kubectl} get services`,

@@ -42,11 +42,15 @@ export async function listen(
   { key, certified }: Pick<Identity, 'key' | 'certified'>,
   port = 0,
 ) {
-  const server = createServer(
-    certified,
-    answering((request) => answer(standIn, request, { ...RULES, key, host })),
-  );
-  const { host, close } = await listenOnLoopback(server, port);
+  const answer = async (request: IncomingMessage): Promise<LocalReply> => {
+    const refusal = refusalOf(request, { ...RULES, key, host });
+    if (refusal?.status === 415) return refused(415, `${refusal.message} ${NO_PROTOBUF}`);
+    if (refusal !== undefined) return refused(refusal.status, refusal.message);
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const { method = 'GET', url = '/' } = request;
+    return standIn.handle({ method, path: url, headers, body: await text(request) });
+  };
+  const { host, close } = await listenOnLoopback(createServer(certified, answering(answer)), port);
   return { url: `https://${host}`, close };
 }
 
@@ -55,19 +59,6 @@ const RULES: Omit<LocalRules, 'key' | 'host'> = {
   mediaTypes: ['application/json', 'application/merge-patch+json', 'application/strategic-merge-patch+json'],
   isPublic: (path) => PUBLIC_PATHS.test(path),
 };
-
-async function answer(
-  standIn: Pick<StandInApiServer, 'handle'>,
-  request: IncomingMessage,
-  rules: LocalRules,
-): Promise<LocalReply> {
-  const refusal = refusalOf(request, rules);
-  if (refusal?.status === 415) return refused(415, `${refusal.message} ${NO_PROTOBUF}`);
-  if (refusal !== undefined) return refused(refusal.status, refusal.message);
-  const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-  const { method = 'GET', url = '/' } = request;
-  return standIn.handle({ method, path: url, headers, body: await text(request) });
-}
 
 const NO_PROTOBUF =
   'kubectl create sends some kinds as protobuf, which this stand-in does not read: use kubectl create -f or kubectl apply -f with a file.';

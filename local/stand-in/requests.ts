@@ -67,8 +67,7 @@ function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
   const result = jsonFieldsIn(withoutDirectives(mergePatch(target, patch)));
   if (target.kind !== 'Service' || !Array.isArray(spec['ports'])) return result;
-  const before = jsonListIn(jsonFieldsIn(target['spec'])['ports']);
-  const ports = mergedPorts(before, jsonListIn(spec['ports']), jsonListIn(spec['$setElementOrder/ports']));
+  const ports = mergedPorts(jsonListIn(jsonFieldsIn(target['spec'])['ports']), spec);
   return { ...result, spec: { ...jsonFieldsIn(result['spec']), ports } };
 }
 
@@ -78,16 +77,13 @@ function withoutDirectives(value: unknown): unknown {
   return Object.fromEntries(kept.map(([field, each]) => [field, withoutDirectives(each)]));
 }
 
-function mergedPorts(
-  ports: readonly JsonRecord[],
-  changes: readonly JsonRecord[],
-  order: readonly JsonRecord[],
-): JsonRecord[] {
+function mergedPorts(ports: readonly JsonRecord[], patch: JsonRecord): JsonRecord[] {
   const byPort = new Map(ports.map((each) => [each['port'], each]));
-  for (const { $patch, ...change } of changes) {
+  for (const { $patch, ...change } of jsonListIn(patch['ports'])) {
     if ($patch === 'delete') byPort.delete(change['port']);
     else byPort.set(change['port'], { ...byPort.get(change['port']), ...change });
   }
+  const order = jsonListIn(patch['$setElementOrder/ports']);
   const placeOf = ({ port }: JsonRecord) => order.findIndex((each) => each['port'] === port);
   return [...byPort.values()].sort((one, other) => placeOf(one) - placeOf(other));
 }

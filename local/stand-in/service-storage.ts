@@ -71,20 +71,15 @@ function faultOf(spec: StoredServiceSpec): string | undefined {
   const addresses = spec.clusterIPs ?? (spec.clusterIP ? [spec.clusterIP] : []);
   const bad = addresses.findIndex((address) => address !== 'None' && isIP(address) === 0);
   if (bad >= 0) return `spec.clusterIPs[${bad}]: Invalid value: "${addresses[bad]}": must be a valid IP address`;
-  return ports.map((port, index) => portFault(port, `spec.ports[${index}]`, ports.length > 1, spec.type)).find(Boolean);
+  return ports.map((port, index) => portFault(port, `spec.ports[${index}]`, spec)).find(Boolean);
 }
 
-function portFault(
-  { port, name, nodePort }: ServicePort,
-  path: string,
-  needsName: boolean,
-  type: string | undefined,
-): string | undefined {
+function portFault({ port, name, nodePort }: ServicePort, path: string, spec: StoredServiceSpec): string | undefined {
   if (!Number.isInteger(port) || port < 1 || port > 65535) {
     return `${path}.port: Invalid value: ${port}: must be between 1 and 65535, inclusive`;
   }
-  if (needsName && !name) return `${path}.name: Required value`;
-  if (nodePort && type === 'ClusterIP')
+  if (!name && spec.ports && spec.ports.length > 1) return `${path}.name: Required value`;
+  if (nodePort && spec.type === 'ClusterIP')
     return `${path}.nodePort: Forbidden: may not be used when \`type\` is 'ClusterIP'`;
   return undefined;
 }
@@ -107,8 +102,19 @@ export async function storeAllocated(
   const old = before && serviceShape.parse(before).spec;
   const complete = old === undefined ? after.spec : completeUpdate(after.spec, asRead(old));
   const plan = planOf(after.spec, old, familiesIn(service));
+  const { name } = service.metadata;
+  const holdOwner = holdOwnerOf(after);
   try {
-    await allocate(service.metadata.name, plan, holdOwnerOf(after), allocator, taken);
+    for (const wanted of plan.addresses) {
+      const given = await allocator.addresses.allocate(wanted.value || undefined, holdOwner);
+      if (isRefused(given)) throw statusOf(given, addressRefusal(name, plan, wanted, given));
+      taken.addresses.push(given.item);
+    }
+    for (const wanted of plan.ports) {
+      const given = await allocator.ports.allocate(wanted.value === 0 ? undefined : String(wanted.value), holdOwner);
+      if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
+      taken.ports.push(Number(given.item));
+    }
     return store(filledIn(service, complete, plan, taken));
   } catch (error) {
     await releaseClaims(taken, allocator);
@@ -125,25 +131,6 @@ export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAl
 function familiesIn({ spec: { clusterIPs = [] } }: StoredService): readonly IPFamily[] {
   const families = clusterIPs.flatMap((address) => familyOf(address) ?? []);
   return families.length === 0 ? ['IPv4'] : families;
-}
-
-async function allocate(
-  name: string,
-  plan: Plan,
-  holdOwner: string | undefined,
-  allocator: ServiceAllocator,
-  taken: { readonly addresses: string[]; readonly ports: number[] },
-): Promise<void> {
-  for (const wanted of plan.addresses) {
-    const given = await allocator.addresses.allocate(wanted.value || undefined, holdOwner);
-    if (isRefused(given)) throw statusOf(given, addressRefusal(name, plan, wanted, given));
-    taken.addresses.push(given.item);
-  }
-  for (const wanted of plan.ports) {
-    const given = await allocator.ports.allocate(wanted.value === 0 ? undefined : String(wanted.value), holdOwner);
-    if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
-    taken.ports.push(Number(given.item));
-  }
 }
 
 /** Returns the status for a refusal: 500 for `NotReady`, which is not a fault of the request. */
