@@ -169,12 +169,10 @@ async function releaseAddresses(
     if (result === 'conflict') return { outcome: 'kept' };
     return { outcome: result === 'notFound' ? 'free' : 'released' };
   };
-  const results: Released[number][] = [];
-  for (const value of items) {
+  return Array.fromAsync(items, async (value): Promise<Released[number]> => {
     const item = itemIn(networks, value);
-    results.push(isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, ...(await releaseOne(item)) });
-  }
-  return results;
+    return isRefused(item) ? { item: value, outcome: 'notInRange' } : { item, ...(await releaseOne(item)) };
+  });
 }
 
 function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesObject | undefined> {

@@ -58,13 +58,11 @@ export function readClaims(
 ): Promise<readonly ItemClaims[] | ClaimsNotRead> {
   return readCluster(cli, spec, options, 'Services', async (kubernetes, warn) => {
     const services = await listAllServices(kubernetes);
-    const claims: ItemClaims[] = [];
-    for (const place of places) {
+    return Array.fromAsync(places, async (place): Promise<ItemClaims> => {
       const own = services.flatMap((service) => claimsOf(service, place));
       const record = details && place.kind === 'ip' ? await readRecord(kubernetes, spec, place.item, warn) : {};
-      claims.push({ services: own, ...record });
-    }
-    return claims;
+      return { services: own, ...record };
+    });
   });
 }
 

@@ -3,7 +3,7 @@ import { parseCidr } from '../allocator/network.ts';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, type RefusalCode } from '../allocator/refusal.ts';
 import type { Requested } from '../range/operations.ts';
-import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
+import type { ServiceAllocation, ServiceAllocationOptions } from '../range/service-allocation.ts';
 import { RANGE_KEYS, type RangeKey } from '../spec/spec-ranges.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
@@ -151,9 +151,9 @@ async function allocatePlan(
 
 type AllocateFrom = (
   key: RangeKey,
-  requested: readonly Requested[],
+  wanted: readonly Requested[],
   named: readonly string[],
-) => Promise<{ readonly outcome: 'allocated'; readonly items: readonly string[] } | Refusal>;
+) => Promise<ServiceAllocation>;
 
 /** Allocates addresses before ports, as the registry does. */
 async function allocateEach(
