@@ -20,10 +20,7 @@ const FIGURE = /^(clusters[A-Z]|fullestRangeOfFleet)/;
 
 export type RunMonitor = ReturnType<typeof runMonitor>;
 
-/**
- * Creates the state of a `kbctl run --table`, for its metrics and probes. It has no secrets.
- * @param steadyMs a monotonic clock for `stuckLoops`: a correction of the system clock must not fail the liveness probe
- */
+/** Creates the state of a `kbctl run --table`, for its metrics and probes. @param steadyMs a clock that is never corrected */
 export function runMonitor(telemetry: TelemetryFactory, nowMs: () => number, steadyMs: () => number) {
   const registry = newRegistry();
   const counters = passCounters(registry);

@@ -29,9 +29,8 @@ const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
 const LATEST_WRITE_MS = 30_000;
 
 /**
- * Withdraws one address in the table, and then removes it from the Endpoints and the EndpointSlice, as upstream's
- * pre-shutdown hook does. A repetition with a later end extends the withdrawal; an earlier end does not shorten it.
- * @throws TableError
+ * Withdraws an address in the table, and then removes it from the endpoints, as upstream's pre-shutdown hook does. A repetition
+ * with a later end extends the withdrawal; an earlier end does not shorten it. @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
   const { spec, table, nowMs, goingDown = false } = request;

@@ -23,10 +23,7 @@ const COUNTED_AT_ONCE = 250;
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
-/**
- * Counts the stack's clusters by their health, and logs the unhealthy ones; for a large fleet, queues a message for each part.
- * Never throws. If the records cannot be read, the figures are missing and an alarm fires.
- */
+/** Counts the stack's clusters by health, or queues a message for each part of a large fleet. Never throws. */
 export async function reportFleet(invocation: Invocation, list: ShortClusterList): Promise<void> {
   const { entries, unreadable } = list;
   const { environment, telemetry } = invocation;

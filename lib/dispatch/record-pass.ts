@@ -123,10 +123,7 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/**
- * Writes the record of a pass if it has news, or `always`. Never throws. Returns the pass, which counts as failed if the write
- * failed, because the next pass needs the state in the record.
- */
+/** Writes the record of a pass if it has news, or `always`. Returns the pass, as failed if the write fails. Never throws. */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
   loop: Loop,

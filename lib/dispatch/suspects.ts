@@ -38,9 +38,8 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks the clusters whose passes ran in a process that ended or was blocked as suspects, which have separate messages.
- * If they shared a message, also queues a separate tick for each now, because their other ticks of this minute still share
- * messages. Never throws.
+ * Marks the clusters of a process that ended or was blocked as suspects, which have separate messages. If they shared a message,
+ * also queues a separate tick for each, because their other ticks of this minute still share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;

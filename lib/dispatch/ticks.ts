@@ -104,9 +104,8 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspect clusters that have a tick in this minute. Suspects that are not `proven` may block a process, so they take
- * turns in the processes that the other clusters do not need. If very many are not `proven`, no single cluster is the cause,
- * and all have a tick.
+ * Returns the suspects that have a tick in this minute. Those that are not `proven` may block a process, so they take turns in the
+ * processes that other clusters do not need. If very many are not `proven`, none alone is the cause, and all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;

@@ -33,9 +33,9 @@ import { hasFallBack } from '../runtime/pass-transport.ts';
 import { type ClusterSpec, LOOPS, type Mode } from '../spec/cluster-spec.ts';
 import { hostOf } from '../util/hosts.ts';
 import { boundedText } from '../util/values.ts';
-import { type DoctorLine, fail, ok, warn } from './line.ts';
+import { type CheckResult, type DoctorLine, fail, ok, warn } from './line.ts';
 
-export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): Promise<readonly DoctorLine[]> {
+export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): CheckResult {
   const lines = [ok('kubeconfig', `read context ${access.context} of ${access.source}: ${access.server}`)];
   if (!access.tls().rejectUnauthorized) {
     const fix = 'Add certificate-authority-data, and remove insecure-skip-tls-verify';
@@ -76,7 +76,7 @@ export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   return ok('token', `the ${what} ends at ${end}`);
 }
 
-export async function checkName(access: ApiServerAccess, resolve: HostResolver): Promise<readonly DoctorLine[]> {
+export async function checkName(access: ApiServerAccess, resolve: HostResolver): CheckResult {
   const host = hostOf(new URL(access.server));
   if (parseAddress(host) !== undefined) return [ok('dns', `${host} is an address: no name is looked up`)];
   const addresses = await resolve(host);
@@ -86,7 +86,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
 }
 
 /** Checks the version and the user. Any caller may read the version, so it does not show that the credential is accepted. */
-export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
+export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): CheckResult {
   const version = await review.version();
   const user = await review.user();
   const what = `${server} is Kubernetes ${version}, and`;
@@ -98,7 +98,7 @@ export async function checkApiServer({ server }: ApiServerAccess, review: SelfRe
   return [ok('api server', `${what} accepts the credential${as}`)];
 }
 
-export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
+export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): CheckResult {
   if (allocator !== 'table' || (await review.hasWebhook()) !== false) return [];
   const message = `allocator table, and MutatingWebhookConfiguration ${WEBHOOK} does not exist: stock API servers allocate beside the table`;
   const fix = 'Register it (docs/admission.md), or ignore this if the API servers allocate through the table';
@@ -112,11 +112,7 @@ const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints',
 
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
 
-export async function checkRights(
-  review: SelfReview,
-  spec: ClusterSpec,
-  server: string,
-): Promise<readonly DoctorLine[]> {
+export async function checkRights(review: SelfReview, spec: ClusterSpec, server: string): CheckResult {
   const needed = [
     ...PERMISSION_GROUPS.map((group) => checkGroup(group, review, spec.mode, APPLY)),
     ...optionalGroups(spec).map((group) => checkGroup(group, review, spec.mode, ADD)),
@@ -129,7 +125,7 @@ export async function checkHolds(
   review: SelfReview,
   { allocator, repair }: ClusterSpec,
   kubernetes: Pick<ClusterPort, 'list'>,
-): Promise<readonly DoctorLine[]> {
+): CheckResult {
   if (allocator !== 'apiserver' || repair.ipAddresses) return [];
   // Before Kubernetes 1.33 there are no IPAddresses. `checkRights` reports a missing right to list them.
   const held = await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR).catch((error: unknown) => {
@@ -176,7 +172,7 @@ async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode
   return onlyObserved ? warn('rights', `${message}, which enforce needs`, fix) : fail('rights', message, fix);
 }
 
-async function checkExcess(review: SelfReview): Promise<readonly DoctorLine[]> {
+async function checkExcess(review: SelfReview): CheckResult {
   if (!(await review.allows(TOO_MUCH))) return [];
   const message = `may ${permissionText(TOO_MUCH)}: this allows the credential to redirect any Service`;
   return [warn('rights', message, APPLY)];
@@ -187,7 +183,7 @@ export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
   { probe, lookUp, signal }: { readonly probe: Prober; readonly lookUp: LookUp; readonly signal: AbortSignal },
-): Promise<readonly DoctorLine[]> {
+): CheckResult {
   const { addresses, findings } = await resolveAddresses(spec, (source) => lookUp(source, signal), leases);
   const fix = 'Correct the records or targets, or this entry of apiServers';
   const names = findings.map(({ message }) => fail('dns', message, fix));

@@ -31,17 +31,17 @@ import {
   checkWebhook,
 } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import { checked, type DoctorLine, failed, ok, warn } from './line.ts';
+import { type CheckResult, checked, type DoctorLine, failed, ok, warn } from './line.ts';
 
 /** Runs all checks of one cluster. If a check fails, the checks that depend on it do not run. */
 export async function checkCluster(
   cluster: RegisteredCluster,
   environment: DoctorEnvironment,
   signal: AbortSignal,
-): Promise<readonly DoctorLine[]> {
+): CheckResult {
   const { spec } = cluster;
   const nowMs = environment.nowMs();
-  const check = (name: string, work: () => Promise<readonly DoctorLine[]>) => checked(name, signal, work);
+  const check = (name: string, work: () => CheckResult) => checked(name, signal, work);
   const known = checkSpec(cluster, environment.stack, nowMs);
   let access: ApiServerAccess;
   try {
@@ -95,7 +95,7 @@ export async function checkOwners(
   { endpoints: { reconciler } }: ClusterSpec,
   kubernetes: ClusterPort,
   nowMs: number,
-): Promise<readonly DoctorLine[]> {
+): CheckResult {
   if (reconciler === 'none') return [ok('owner', 'the spec publishes no endpoints: endpoints.reconciler is none')];
   const { namespace, name } = KUBERNETES_SERVICE;
   const [endpoints, slices] = await Promise.all([

@@ -6,7 +6,7 @@ import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { boundedText, isoTime } from '../util/values.ts';
-import { type DoctorLine, fail, ok, warn } from './line.ts';
+import { type CheckResult, type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** Describes a valid spec, and warns if its passes write nothing because of its mode, its owner or a pause. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
@@ -32,7 +32,7 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
   return lines;
 }
 
-export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
+export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): CheckResult {
   const [cidrs, service] = await Promise.all([
     listServiceCidrs(kubernetes),
     kubernetes.get<ServiceObject>(SERVICE_REF),

@@ -11,7 +11,7 @@ import { describeError } from '../telemetry/telemetry.ts';
 import { eachOf } from '../util/async.ts';
 import { isoTime } from '../util/values.ts';
 import { checkCluster } from './check-cluster.ts';
-import { checked, type DoctorLine, fail, failed, ok, warn } from './line.ts';
+import { type CheckResult, checked, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
   readonly lines: readonly DoctorLine[];
@@ -57,7 +57,7 @@ async function linesOf(name: string | undefined, invocation: DoctorInvocation): 
   }
 }
 
-async function checkStack({ environment }: DoctorInvocation, signal: AbortSignal): Promise<readonly DoctorLine[]> {
+async function checkStack({ environment }: DoctorInvocation, signal: AbortSignal): CheckResult {
   const { clock, queues } = environment;
   const table = environment.table(signal);
   const [ofTable, ofQueues] = await Promise.all([
@@ -73,7 +73,7 @@ const KEY = 'probe';
 const KEPT_MS = 60 * 60_000;
 
 /** Reads, writes and lists an item, as the functions do. The item expires after an hour. */
-export async function checkTable(table: KeyValueTable, nowMs: number): Promise<readonly DoctorLine[]> {
+export async function checkTable(table: KeyValueTable, nowMs: number): CheckResult {
   const before = await table.get(PARTITION, KEY);
   const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
   const written = await table.put(content, before);
@@ -93,8 +93,7 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
 export function checkClock(skewMs: number): readonly DoctorLine[] {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the table's`;
   if (Math.abs(skewMs) <= MOST_SKEW_MS) return [ok('clock', "agrees with the table's")];
-  const fix =
-    'Set the clock of this host with chronyd or timedatectl: it decides when leases, holds and withdrawals end';
+  const fix = 'Set the clock of this host (chronyd, timedatectl): it decides when leases, holds and withdrawals end';
   return [fail('clock', `is ${apart} or more`, fix)];
 }
 
@@ -102,11 +101,7 @@ export function checkClock(skewMs: number): readonly DoctorLine[] {
 const MANY = 10_000;
 
 /** Checks the queues of ticks. Sends no message, because a message would be a tick. */
-export async function checkQueues(
-  urls: readonly string[],
-  depth: QueueDepth,
-  signal: AbortSignal,
-): Promise<readonly DoctorLine[]> {
+export async function checkQueues(urls: readonly string[], depth: QueueDepth, signal: AbortSignal): CheckResult {
   if (urls.length === 0) return [ok('queue', 'none: every loop runs as often as its schedule')];
   return Promise.all(urls.map((url) => checkQueue(url, depth, signal)));
 }
@@ -132,8 +127,7 @@ async function checkQueue(url: string, depth: QueueDepth, signal: AbortSignal): 
   } catch (error) {
     const { code, message } = describeError(error);
     const fix =
-      'Deploy the stack that has the queue, allow sqs:GetQueueAttributes on it to this function, and in a VPC give it ' +
-      'an interface endpoint for SQS';
+      'Deploy the stack that has it, allow sqs:GetQueueAttributes on it to this function, and in a VPC add an SQS endpoint';
     return fail('queue', `${name} does not answer (${code}: ${message})`, fix);
   }
 }
@@ -164,7 +158,7 @@ async function checkInTime(
   cluster: RegisteredCluster,
   { environment, remainingMs }: DoctorInvocation,
   signal: AbortSignal,
-): Promise<readonly DoctorLine[]> {
+): CheckResult {
   const longestMs = Math.min(CLUSTER_MS, remainingMs() - 2 * ANSWERING_MS);
   const lines = await withDeadline(environment, longestMs, (deadline) =>
     checkCluster(cluster, environment, AbortSignal.any([deadline, signal])),

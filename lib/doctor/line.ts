@@ -13,6 +13,9 @@ export interface DoctorLine {
   readonly fix?: string;
 }
 
+/** The lines of a check. */
+export type CheckResult = Promise<readonly DoctorLine[]>;
+
 export function ok(check: string, message: string): DoctorLine {
   return { check, level: 'ok', message };
 }
@@ -31,10 +34,6 @@ export function failed(check: string, error: unknown): DoctorLine {
 }
 
 /** Returns the lines of a check. If it throws, or has not ended when the signal aborts, returns a line for the error. */
-export function checked(
-  check: string,
-  signal: AbortSignal,
-  work: () => Promise<readonly DoctorLine[]>,
-): Promise<readonly DoctorLine[]> {
+export function checked(check: string, signal: AbortSignal, work: () => CheckResult): CheckResult {
   return unlessAborted(signal, work).catch((error: unknown) => [failed(check, error)]);
 }

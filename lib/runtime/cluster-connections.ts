@@ -55,10 +55,7 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 
-/**
- * The connections of this process. A refused credential or a certificate that does not verify causes a new read of the kubeconfig
- * in the same pass, an unreachable server in the next one. Before a pass frees items, it requires a recent read.
- */
+/** The connections of this process. After a refused credential or certificate, the same pass reads the kubeconfig again. */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();

@@ -90,10 +90,7 @@ const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
-/**
- * Loops that may use another API server of the spec if the kubeconfig's server is down. It might belong to a former control
- * plane, and a repair would free everything that it does not list.
- */
+/** Loops that may use another API server of the spec. A repair would free what one of a former control plane does not list. */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /** The first segments of the paths at which API servers report their health. Any other path may belong to a proxy. */
