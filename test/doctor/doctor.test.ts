@@ -11,8 +11,7 @@ import {
   checkWebhook,
   endLine,
 } from '../../lib/doctor/check-access.ts';
-import { checkOwners } from '../../lib/doctor/check-cluster.ts';
-import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
+import { checkOwners, checkService, checkSpec } from '../../lib/doctor/check-cluster.ts';
 import { checkClock, checkConcurrency, checkQueues, checkTable, doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
