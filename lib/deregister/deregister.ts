@@ -38,8 +38,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   if (address === undefined) return refused('notAnAddress', `"${request.address}" is not an IP address`);
   const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
   if (!(untilMs > nowMs() && untilMs <= nowMs() + LONGEST_WITHDRAWAL_MS)) {
-    const rule = 'the end must be in the future, and at most 24 hours from now';
-    return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}: ${rule}`);
+    const end = isoTime(untilMs);
+    return refused('badEnd', `the withdrawal would end at ${end}: use an end in the future, at most 24 hours from now`);
   }
 
   const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {

@@ -17,8 +17,8 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 import { shapeFaults } from '../spec/shapes.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/table-views.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
 import { unlessAborted } from '../util/async.ts';
+import { isoTime } from '../util/values.ts';
 import { type DeregisterRequest, type DeregisterResult, deregister, refused } from './deregister.ts';
 
 /** The longest wait for the removal from the endpoints: two intervals of kubernetes-service, as in upstream. */
@@ -56,32 +56,22 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
     ),
   );
-  logResult(telemetry, request, result, wouldWrite);
-  const changes = result.outcome === 'deregistered' ? endpointsChanges(result.changes) : [];
-  await publishChanges(invocation, { cluster: request.cluster, function: 'deregister' }, changes);
-  return result;
-}
-
-function logResult(
-  telemetry: Telemetry,
-  request: DeregistrationRequest,
-  result: DeregisterResult,
-  wouldWrite: ReadonlySet<string>,
-): void {
   const { cluster, address } = request;
   if (result.outcome !== 'deregistered') {
     telemetry.log('warn', `deregister: ${result.outcome}`, { cluster, address, reason: result.message });
-    return;
+    return result;
   }
   const { error, untilMs, stillPublished, changes } = result;
   telemetry.log(error === undefined ? 'info' : 'warn', 'deregister: deregistered', {
     cluster,
     address,
-    until: new Date(untilMs).toISOString(),
+    until: isoTime(untilMs),
     stillPublished,
     ...(wouldWrite.size > 0 ? { wouldWrite: [...wouldWrite] } : { changes }),
     errors: error && [`${error.code}: ${error.message}`],
   });
+  await publishChanges(invocation, { cluster, function: 'deregister' }, endpointsChanges(changes));
+  return result;
 }
 
 export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {

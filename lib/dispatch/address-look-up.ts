@@ -29,7 +29,7 @@ export function addressLookUp(
     const { host, targetGroupArn, serviceRef } = source;
     if (targetGroupArn !== undefined) {
       const targets = await healthyTargets?.(targetGroupArn, signal);
-      return found(targets, `${host} has no healthy target`);
+      return found(targets ?? { addresses: [] }, `${host} has no healthy target`);
     }
     if (serviceRef === undefined) {
       const addresses = await resolve(host, signal);
@@ -60,8 +60,8 @@ async function addressesOfService(
   return found(addresses, `${text} has no address yet`);
 }
 
-function found(addresses: FoundAddresses | undefined, otherwise: string): FoundAddresses {
-  if (addresses?.addresses.length || addresses?.unread !== undefined) return addresses;
+function found(addresses: FoundAddresses, otherwise: string): FoundAddresses {
+  if (addresses.addresses.length > 0 || addresses.unread !== undefined) return addresses;
   throw new ClusterError('Unavailable', otherwise);
 }
 

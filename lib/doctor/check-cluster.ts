@@ -130,7 +130,7 @@ function recentWriters({ kind = '', metadata }: KubernetesObject, nowMs: number)
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
   const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;
-  const servers = `${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}`;
+  const servers = `API servers: ${apiServers.length}`;
   const lines = [ok('spec', `mode ${mode}, allocator ${allocator}, ${servers}, endpoints by ${endpoints.reconciler}`)];
   if (mode === 'observe') {
     const fix = 'Set mode: enforce when its planned writes are correct';

@@ -139,9 +139,7 @@ async function chosen(name: string | undefined, { environment }: DoctorInvocatio
   const broken = unreadable.filter((one) => isChosen(one.name));
   const count = found.length + broken.length;
   const lines: DoctorLine[] = [];
-  if (count > 0 && name === undefined) {
-    lines.push(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
-  }
+  if (count > 0 && name === undefined) lines.push(ok('clusters', `registered: ${count}`));
   if (pausedAll !== undefined && pausedAll.untilMs > environment.nowMs()) {
     const message = `all are paused until ${isoTime(pausedAll.untilMs)} by ${pausedAll.by}: ${pausedAll.reason}`;
     lines.push(warn('clusters', message, 'Wait, or end it: kbctl resume --all'));

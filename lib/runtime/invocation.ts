@@ -10,13 +10,10 @@ export interface Invocation<Of extends TableEnvironment = Environment> {
   readonly remainingMs: () => number;
 }
 
-export interface LambdaContext {
+export interface InvocationContext<Of extends TableEnvironment = Environment> {
+  readonly environment: Of;
   readonly getRemainingTimeInMillis: () => number;
   readonly awsRequestId?: string | undefined;
-}
-
-export interface InvocationContext<Of extends TableEnvironment = Environment> extends LambdaContext {
-  readonly environment: Of;
 }
 
 export type Handler<Answer, Of extends TableEnvironment = Environment> = (

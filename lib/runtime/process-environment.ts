@@ -2,7 +2,7 @@ import { createDynamoClient, dynamoDbStore } from '../table/dynamodb/dynamodb-ta
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 import { DispatchError, startDeadline } from './deadline.ts';
 import type { TableEnvironment } from './environment.ts';
-import type { Handler, LambdaContext } from './invocation.ts';
+import type { Handler, InvocationContext } from './invocation.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -10,7 +10,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 export function deployed<Answer, Of extends TableEnvironment>(
   handler: Handler<Answer, Of>,
   environmentFrom: (variables: Variables) => Of,
-): (event: unknown, context: LambdaContext) => Promise<Answer> {
+): (event: unknown, context: Omit<InvocationContext, 'environment'>) => Promise<Answer> {
   let environment: Of | undefined;
   return async (event, context) => {
     environment ??= environmentFrom(process.env);

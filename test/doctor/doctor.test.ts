@@ -78,7 +78,7 @@ test('the doctor makes all checks for one cluster: of the table, the queue, the 
 test('the doctor checks all clusters, and writes one log line', async () => {
   const world = await aWorld();
   const { lines } = await ask(world, undefined);
-  expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
+  expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: 'registered: 2' });
   expect(new Set(lines.map(({ cluster }) => cluster))).toEqual(new Set([undefined, 'one', 'two']));
   expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: checks completed']);
   expect(world.telemetry.flushes.count).toBe(1);

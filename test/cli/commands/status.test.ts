@@ -201,7 +201,7 @@ describe('after the first passes of a cluster', () => {
       kind: 'Doctor',
       ok: true,
       lines: expect.arrayContaining([
-        { check: 'clusters', level: 'ok', message: '1 is registered' },
+        { check: 'clusters', level: 'ok', message: 'registered: 1' },
         expect.objectContaining({ cluster: CLUSTER, check: 'service', level: 'ok' }),
       ]),
     });
