@@ -9,9 +9,6 @@ import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts
 import { sharedRead } from '../page/serve-page.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
-/** `failed`: the claim ended with an error, for example of the table, so it is unknown whether a process runs the tick. */
-type ClaimOutcome = 'won' | 'lost' | 'failed';
-
 /** The age up to which own figures are shown although another process counts now, whose figures a scrape may not find yet. */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
@@ -46,7 +43,8 @@ export function runMonitor(telemetry: TelemetryFactory, nowMs: () => number, ste
     },
     /** Records that this process tries to claim a tick. */
     tried: (loop: Loop): void => void triedAtMs.set(loop, steadyMs()),
-    claimed: (loop: Loop, outcome: ClaimOutcome): void => {
+    /** `failed`: the claim ended with an error, for example of the table, so it is unknown whether a process runs the tick. */
+    claimed: (loop: Loop, outcome: 'won' | 'lost' | 'failed'): void => {
       ready = outcome !== 'failed';
       ticks.inc({ loop, outcome });
       if (outcome === 'won') invokedAt.set({ loop }, nowMs() / 1000);

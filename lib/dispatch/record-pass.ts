@@ -61,10 +61,7 @@ function recordedError(error: unknown): NonNullable<RunRecord['error']> {
   return { ...describeError(error), ...(error instanceof ClusterError && defined({ server: error.server })) };
 }
 
-function findingsOf(
-  { report }: EndedPass,
-  previous: RunRecord | undefined,
-): Pick<RunRecord, 'findings' | 'findingCounts'> {
+function findingsOf({ report }: EndedPass, previous: RunRecord | undefined) {
   if (report === undefined) {
     const { findings = [], findingCounts } = previous ?? {};
     return { findings, ...defined({ findingCounts }) };

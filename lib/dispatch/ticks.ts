@@ -84,14 +84,14 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads the ticks of clusters over `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive
- * the ticks of a large fleet in one second. Spread ticks need more messages, so those of a small fleet stay together.
+ * Spreads clusters over the ms of `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive the ticks of a
+ * large fleet in one second. Spread ticks need more messages, so those of a small fleet stay together.
  */
 function spread(
   some: readonly Ticking[],
   all: number,
   { clustersPerTick }: PlanOptions,
-): readonly (readonly [ms: number, clusters: readonly Ticking[]])[] {
+): [number, readonly Ticking[]][] {
   if (Math.ceil(all / clustersPerTick) <= LEAST_CONCURRENCY) return [[0, some]];
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
