@@ -94,10 +94,9 @@ export function refused(reason: Reason, message: string): DeregisterResult {
   return { outcome: 'refused', reason, message };
 }
 
+/** `wasUntilMs` is the planned end of the withdrawal. */
 export type UndoResult =
-  /** `wasUntilMs` is the planned end of the withdrawal. */
   | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
-  /** The withdrawal has ended, or there was none. */
   | { readonly outcome: 'notWithdrawn'; readonly address: string }
   | { readonly outcome: 'notAnAddress' }
   | { readonly outcome: 'notRegistered' };

@@ -166,11 +166,7 @@ export class ClusterConnections {
     });
   }
 
-  #ofPass(
-    opening: Opening,
-    opened: KnownKubeconfig,
-    isReadInPass: boolean,
-  ): PassKubeconfig & Pick<ClusterAccess['controlPlane'], 'confirm'> {
+  #ofPass(opening: Opening, opened: KnownKubeconfig, isReadInPass: boolean): PassKubeconfig {
     let latest = opened;
     let renewal: Promise<KnownKubeconfig> | undefined;
     /** The control planes that the pass may have sent requests to. */

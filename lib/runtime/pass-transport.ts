@@ -1,6 +1,6 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isHostOf, targetOf } from '../api-servers/probe-addresses.ts';
-import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ControlPlane, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 import type { HttpReply } from '../kubernetes/http-client.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
@@ -18,6 +18,7 @@ export interface PassKubeconfig {
   readonly forget: () => void;
   /** Records a failed verification at the URL. Returns true if an outdated kubeconfig cannot be the cause. */
   readonly isProvenAgainst: (url: string) => boolean;
+  readonly confirm: ControlPlane['confirm'];
 }
 
 /**

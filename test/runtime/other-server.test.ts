@@ -183,6 +183,7 @@ test('the body of a 401 reply is closed before the request is repeated, so that 
     newerThan: async () => anAccess({ context: 'newer' }),
     forget: () => undefined,
     isProvenAgainst: () => true,
+    confirm: async () => true,
   };
   const transport = renewingTransport(kubeconfig, ({ context }) => async () => {
     events.push(context);
