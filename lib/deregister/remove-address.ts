@@ -44,7 +44,7 @@ export interface AddressRemoval {
 /** If other writers change the endpoints in all of these attempts, the next pass removes the address. */
 const ATTEMPTS = 4;
 
-/** Removes a withdrawn address from the endpoints. @param mayBeAdded a pass may have read an active lease, and publish it */
+/** Removes a withdrawn address from the endpoints. @param mayBeAdded a pass may be about to publish it */
 export async function removeAddress(request: RemovalRequest, mayBeAdded: boolean): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {

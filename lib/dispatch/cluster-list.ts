@@ -11,10 +11,6 @@ export interface ShortClusterList {
   readonly pausedAll: Pause | undefined;
 }
 
-export interface ClusterListMemory {
-  last?: { readonly list: ShortClusterList; readonly readAtMs: number };
-}
-
 /** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */
 const PAGE_EVERY_MS = 250;
 /** The delay before the second page. It differs by loop, because all scheduled functions begin in the same second. */

@@ -7,7 +7,7 @@ import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { isoTime } from '../util/values.ts';
 import { type Attempt, attemptAll, attemptApart, type Batch } from './attempt.ts';
-import { type ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent, type ReceivedMessage, receivedTicks, type TickMessage } from './event.ts';
 import { reportFleet, reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './report-pass.ts';
@@ -16,7 +16,7 @@ import { clustersApart, containAccident, proveSuspects } from './suspects.ts';
 import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
-  const memory: ClusterListMemory = {};
+  const memory: LoopInvocation['memory'] = {};
   return (event, context) =>
     runInvocation(loop.id, context, (invocation) => dispatch({ ...invocation, loop, memory }, event));
 }

@@ -17,8 +17,6 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** The error codes of a pass whose API server did not answer, or answered 5xx. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
-/** The longest time between two passes in back-off: a delay may end shortly after the cluster's only tick of a minute. */
-const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
 /** Returns whether the error means an unavailable API server, and no probe was answered. False for an error of the table. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
@@ -50,7 +48,8 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
-  return Math.max(intervalMs, Math.min(LONGEST_SPACING_MS, nowMs - last.startedAtMs));
+  // A delay may end shortly after the cluster's only tick of a minute.
+  return Math.max(intervalMs, Math.min(2 * LONGEST_BACKOFF_MS, nowMs - last.startedAtMs));
 }
 
 /** The shortest period of a schedule. */

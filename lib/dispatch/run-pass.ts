@@ -10,13 +10,14 @@ import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 import { unlessAborted } from '../util/async.ts';
 import { addressLookUp } from './address-look-up.ts';
-import type { ClusterListMemory } from './cluster-list.ts';
+import type { ShortClusterList } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import type { EndedPass } from './record-pass.ts';
 
 export interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
-  readonly memory: ClusterListMemory;
+  /** The last cluster list of this process. */
+  readonly memory: { last?: { readonly list: ShortClusterList; readonly readAtMs: number } };
 }
 
 export interface PassInput {

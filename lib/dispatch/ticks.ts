@@ -70,7 +70,9 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
     );
   const isFrequent = ({ intervalSeconds }: Ticking) => intervalSeconds[loop] * 1000 < SCHEDULE_MS;
   const frequent = spread(clusters.filter(isFrequent), clusters.length, options);
-  const later = laterTimes(loop, fromMs).flatMap((atMs) =>
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const laterMs = Array.from({ length: Math.ceil(SCHEDULE_MS / everyMs) - 1 }, (_, at) => fromMs + (at + 1) * everyMs);
+  const later = laterMs.flatMap((atMs) =>
     frequent.flatMap(([ms, ofSecond]) => (atMs + ms > nowMs ? ticksAt(loop, atMs + ms, ofSecond, options) : [])),
   );
   const alone = inTurn(all, options);
@@ -116,11 +118,6 @@ function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { susp
   if (others.length <= most || others.length > Math.min(MOST_ALONE, all.length / 2)) return [...proven, ...others];
   const turn = (Math.floor(nowMs / SCHEDULE_MS) * most) % others.length;
   return [...proven, ...[...others, ...others].slice(turn, turn + most)];
-}
-
-function laterTimes(loop: Loop, fromMs: number): number[] {
-  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
-  return Array.from({ length: Math.ceil(SCHEDULE_MS / everyMs) - 1 }, (_, at) => fromMs + (at + 1) * everyMs);
 }
 
 function ticksAt(

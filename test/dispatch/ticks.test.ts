@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
+import type { LoopInvocation } from '../../lib/dispatch/run-pass.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -16,7 +16,7 @@ const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c
 
 let world: DispatchWorld;
 let queue: ReturnType<typeof memoryQueue>;
-let memory: ClusterListMemory;
+let memory: LoopInvocation['memory'];
 /** The pass of each cluster, by name. A pass of any other cluster does nothing. */
 let scripts: Record<string, () => Promise<PassReport>>;
 let loop: LoopDefinition;

@@ -1,5 +1,5 @@
-import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import type { LoopInvocation } from '../../lib/dispatch/run-pass.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
@@ -25,7 +25,7 @@ export interface DispatchOptions {
   /** The remaining time. Default: always one minute. */
   readonly remainingMs?: () => number;
   /** The cluster list that the process remembers. Default: that of a new process. */
-  readonly memory?: ClusterListMemory;
+  readonly memory?: LoopInvocation['memory'];
 }
 
 /** Returns a table, clusters, a clock that stands still, and deadlines that only a test ends. */
