@@ -20,13 +20,8 @@ export interface Cli {
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
-  /** Opens the table, and returns the time of its clock. */
-  readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
-  /**
-   * Opens the table that the options specify, and measures its clock. Later calls return the same table.
-   * @throws CliError, TableError
-   */
+  /** Opens the table that the options specify, and measures its clock. @throws CliError, TableError */
   openTable(): Promise<OpenTable>;
   /** Opens the table for writes that depend on the time. @throws CliError if this host's clock is wrong */
   openForWriting(): Promise<OpenTable>;
@@ -60,8 +55,7 @@ export function actor({ terminal, ended, nowMs: hostNowMs, sleep, exit }: Surrou
       const output = new Output(options.output, terminal);
       const operands: string[] = this.processedArgs.flat();
       await using opener = tableOpener({ options, operands, signal, nowMs: hostNowMs, output });
-      const nowMs = async () => (await opener.openTable()).clock.nowMs();
-      const cli: Cli = { ...opener, output, options, operands, signal, ended, nowMs, sleep };
+      const cli: Cli = { ...opener, output, options, operands, signal, ended, sleep };
       exit(ended.aborted ? EXIT.interrupted : await work(cli, operands, options));
     };
 }
@@ -100,7 +94,7 @@ function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions
     },
     [Symbol.asyncDispose]: async () => {
       const opened = await opening?.catch(() => undefined);
-      await opened?.close();
+      await opened?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -22,11 +22,7 @@ export function parseListenAddress(text: string): ListenAddress {
   return host ? { host, port } : { port };
 }
 
-/**
- * Waits until the server listens, and returns a function that closes it.
- * @param ended aborts when the server is closed
- * @throws CliError if it cannot listen
- */
+/** Waits until the server listens. @returns a function that closes it and aborts `ended` @throws CliError if it cannot listen */
 export async function listening(
   server: Server,
   { host, port }: ListenAddress,

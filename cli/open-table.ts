@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly data?: string;
 }
 
-export interface OpenTable extends Pick<Store, 'clock'> {
+export interface OpenTable extends Pick<Store, 'clock'>, AsyncDisposable {
   readonly tableName: string;
   /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
@@ -25,14 +25,9 @@ export interface OpenTable extends Pick<Store, 'clock'> {
   readonly tableUntil: Store['table'];
   /** Returns a note for users if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
   adviceOnTtl(): Promise<string | undefined>;
-  close(): Promise<void>;
 }
 
-/**
- * @param operands the operands of the command. The name of a cluster selects one of several local runs.
- * @param signal the signal that ends the command.
- * @param nowMs this host's clock.
- */
+/** @param operands the operands of the command. The name of a cluster selects one of several local runs. */
 export async function openTable(
   options: TableOptions,
   operands: readonly string[],
@@ -49,7 +44,7 @@ export async function openTable(
     table: table(signal),
     tableUntil: table,
     adviceOnTtl: () => adviceOnTtl(client, found.tableName, signal),
-    close: async () => client.destroy(),
+    [Symbol.asyncDispose]: async () => client.destroy(),
   };
 }
 
@@ -97,10 +92,7 @@ async function tableInAws(
   return { client, tableName, title: `table ${tableName}` };
 }
 
-/**
- * Checks for a region and credentials, as the AWS CLI does before its first request.
- * @throws CliError without a region or credentials
- */
+/** @throws CliError without a region or credentials, for which the AWS CLI also looks before its first request */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,
@@ -123,11 +115,7 @@ async function refuseWithoutAccess(
   });
 }
 
-/**
- * Returns the folder of the local run whose cluster is named in `operands`. If the operands do not name exactly one, there must
- * be only one local run.
- * @throws CliError if no run or several runs remain
- */
+/** Returns the folder of the local run whose cluster is named in `operands`, or else of the only run. */
 async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();
   const named = running.filter(({ cluster }) => operands.includes(cluster));

@@ -1,6 +1,5 @@
 import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
-import { usageError } from './errors.ts';
 
 export interface ConnectionOptions {
   readonly kubeconfig?: string;
@@ -14,27 +13,15 @@ export function withConnectionOptions(command: Command): Command {
     .option('--context <name>', 'a context of --kubeconfig; default: its current context');
 }
 
-/** @throws CliError for --context without --kubeconfig */
-export function checkConnectionOptions({ kubeconfig, context }: ConnectionOptions): void {
-  if (context !== undefined && kubeconfig === undefined) {
-    throw usageError('--context needs --kubeconfig FILE.');
-  }
-}
-
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const DURATION = /^(\d+(?:\.\d+)?)([smhd])/;
+const DURATION = /^(?:\d+(?:\.\d+)?[smhd])+$/;
 const LONGEST_MS = 3650 * UNIT_MS.d;
 
 /** Returns the milliseconds of `90s`, `10m`, `1h30m` or `2d`. @throws InvalidArgumentError of commander */
 export function parseDuration(text: string): number {
-  let rest = text.trim();
-  let ms = 0;
-  do {
-    const [part, count, unit] = DURATION.exec(rest) ?? [];
-    if (part === undefined) throw new InvalidArgumentError('Use a duration such as 90s, 10m, 1h30m or 2d.');
-    ms += Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-    rest = rest.slice(part.length);
-  } while (rest !== '');
+  if (!DURATION.test(text)) throw new InvalidArgumentError('Use a duration such as 90s, 10m, 1h30m or 2d.');
+  const parts = [...text.matchAll(/([\d.]+)([smhd])/g)];
+  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS], 0);
   if (ms > 0 && ms <= LONGEST_MS) return Math.round(ms);
   throw new InvalidArgumentError('A duration must be more than 0 and at most ten years.');
 }

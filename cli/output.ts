@@ -17,10 +17,7 @@ export interface Shown<Row> {
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /**
-   * Returns the fields of a row for JSON and YAML output. They are never renamed, because programs read them. An absent field
-   * means that the value is unknown. Default: the row itself.
-   */
+  /** Returns the fields of a row for JSON and YAML output, which are never renamed. Default: the row itself. */
   readonly plain?: (row: Row) => object;
   /** Printed on stderr for an empty list. */
   readonly none: string;

@@ -3,15 +3,16 @@ import { kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubecon
 import { createEnvironment } from '../lib/runtime/cluster-connections.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import type { ClusterSpec, KubeconfigSpec } from '../lib/spec/cluster-spec.ts';
+import { CLUSTER_NAME } from '../lib/spec/shapes.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { defined } from '../lib/util/values.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { pluginRunner } from '../local/kubeconfig-plugins.ts';
 import { endingWith, targetGroups } from '../local/local-environment.ts';
 import type { Cli } from './cli.ts';
+import { usageError } from './errors.ts';
 import type { OpenTable } from './open-table.ts';
-import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
-import { isClusterName } from './spec/names.ts';
+import type { ConnectionOptions } from './options.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** The stack that the passes belong to. Passes without a stack only observe a cluster that a stack owns. Default: no stack. */
@@ -19,27 +20,23 @@ export interface PassEnvironmentOptions extends ConnectionOptions {
   readonly telemetry?: TelemetryFactory;
 }
 
-export interface PassEnvironment {
+export interface PassEnvironment extends AsyncDisposable {
   readonly environment: Environment;
   readonly loadKubeconfig: LoadKubeconfig;
-  close(): Promise<void>;
 }
 
-/**
- * Creates the environment of a deployed function, but with the user's credentials. Prints each API server that is used.
- * Ctrl-C and `--timeout` end all running calls of the environment.
- */
+/** Creates the environment of a deployed function, but with the user's credentials. Prints each API server that is used. */
 export async function passEnvironment(
   cli: Cli,
   { tableUntil, clock, running }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
-  checkConnectionOptions(options);
   const { kubeconfig, context } = options;
+  if (context !== undefined && kubeconfig === undefined) throw usageError('--context needs --kubeconfig FILE.');
   const { table, region, profile } = cli.options;
   const namedFile = kubeconfig === undefined ? undefined : inFile(kubeconfig, context);
   // --kubeconfig does not apply to the management cluster of a `serviceRef`, whose name is not a cluster name.
-  const namedFor = ({ name }: ClusterSpec) => (isClusterName(name) ? namedFile : undefined);
+  const namedFor = ({ name }: ClusterSpec) => (CLUSTER_NAME.test(name) ? namedFile : undefined);
   const ofRun = ({ name }: ClusterSpec) =>
     running?.cluster === name ? inFile(running.kubeconfig, running.context) : undefined;
   const sources = kubeconfigSources({ region, profile });
@@ -64,7 +61,7 @@ export async function passEnvironment(
     ...defined({ stack: options.stack }),
     table: tableUntil,
   });
-  return { environment, loadKubeconfig, close };
+  return { environment, loadKubeconfig, [Symbol.asyncDispose]: close };
 }
 
 function inFile(file: string, context: string | undefined): KubeconfigSpec {

@@ -1,5 +1,6 @@
 import { pauseInForce } from '../lib/dispatch/due.ts';
 import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
+import { CLUSTER_NAME } from '../lib/spec/shapes.ts';
 import {
   listClusters,
   type Pause,
@@ -10,14 +11,14 @@ import {
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
-import { isClusterName, nearestName } from './spec/names.ts';
-import type { ClusterStatus, FleetStatus } from './status/cluster-status.ts';
+import { nearestName } from './spec/names.ts';
+import type { FleetStatus } from './status/cluster-status.ts';
 import type { StatusDetails } from './status/read-inputs.ts';
 import { readStatus } from './status/read-status.ts';
 
 /** @throws CliError, with the nearest name, if the cluster is not registered */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
-  const cluster = isClusterName(name) ? await readCluster(table, name) : undefined;
+  const cluster = CLUSTER_NAME.test(name) ? await readCluster(table, name) : undefined;
   if (cluster !== undefined) return cluster;
   throw await notRegistered(table, name);
 }
@@ -35,26 +36,18 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/**
- * Returns the end of an error about an unknown address: all addresses and host names of the cluster. It suggests no similar
- * address, because that belongs to another API server.
- */
+/** Returns the end of an error about an unknown address. A similar address is no suggestion: it is another API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;
 }
 
-/** @throws CliError if the cluster is not registered */
-export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
-  const { table, tableName } = await cli.openTable();
-  const { clusters } = await readStatus(table, { nowMs, tableName, cluster: name, details: 'full' });
-  if (clusters[0] === undefined) throw await notRegistered(table, name);
-  return clusters[0];
-}
-
-export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails): Promise<FleetStatus> {
-  const { table, tableName } = await cli.openTable();
-  return readStatus(table, { nowMs, tableName, details });
+/** Reads the status of all clusters, or of one. @throws CliError if that cluster is not registered */
+export async function fleetStatus(cli: Cli, details: StatusDetails, cluster?: string): Promise<FleetStatus> {
+  const { table, tableName, clock } = await cli.openTable();
+  const fleet = await readStatus(table, { nowMs: clock.nowMs(), tableName, details, cluster });
+  if (cluster !== undefined && fleet.clusters.length === 0) throw await notRegistered(table, cluster);
+  return fleet;
 }
 
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
@@ -63,8 +56,8 @@ export function plainCluster({ spec, generation, rangesGeneration, paused, owner
 
 /** Returns the pause that applies to the cluster now: that of all clusters, or its own. */
 export async function readPauseOf(cli: Cli, cluster: RegisteredCluster): Promise<Pause | undefined> {
-  const { table } = await cli.openTable();
-  return pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
+  const { table, clock } = await cli.openTable();
+  return pauseInForce([await readPauseOfAll(table), cluster.paused], clock.nowMs());
 }
 
 export function describePause({ untilMs, reason, by }: Pause): string {

@@ -7,21 +7,16 @@ import { EXIT } from './errors.ts';
 
 /** Data goes to `out`, everything else to `err`. */
 export interface Terminal {
-  readonly in: InStream;
+  readonly in: AsyncIterable<Uint8Array>;
   readonly out: OutStream;
   readonly err: OutStream;
 }
-
-export type InStream = NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
 export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export type Style = Parameters<typeof styleText>[0];
 
-/**
- * Replaces the ESC of our own styles while a line is composed, because every ESC of the line is escaped before it is
- * written. The replacement is random, so that no other text contains it.
- */
+/** Replaces the ESC of our own styles until a line is written. It is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
 export function styled(stream: OutStream, style: Style, text: string): string {
@@ -29,10 +24,7 @@ export function styled(stream: OutStream, style: Style, text: string): string {
   return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
-/**
- * Escapes characters that control a terminal. Use it only for a text whose width is measured, because {@link writeLines} escapes
- * every line that it writes.
- */
+/** Escapes characters that control a terminal. Only for a text whose width is measured: {@link writeLines} escapes every line. */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
@@ -46,10 +38,6 @@ export function writeLines(stream: OutStream, lines: readonly string[]): void {
 export function startAgain(stream: OutStream): void {
   if (stream.isTTY !== true) stream.write('\n');
   else if (cursorTo(stream, 0, 0)) clearScreenDown(stream);
-}
-
-export function writePrompt(stream: OutStream, question: string): void {
-  stream.write(`${escapeLine(question)} `);
 }
 
 /** Writes data. Escapes control characters except line breaks and tabs, in a form that JSON and {@link yamlOf} allow. */

@@ -33,14 +33,10 @@ export function textTable<Row>(
 ): string[] {
   const cells = rows.map((row) => shown.map(({ text }) => escapeControlCharacters(text(row))));
   const widths = widthsOf(shown, cells, width);
-  const yielding = shown.find(({ yields = false }) => yields);
+  const yielding = shown.find(({ yields }) => yields);
   if (yielding !== undefined && width !== undefined && totalOf(widths) > width) {
-    return textTable(
-      shown.filter((column) => column !== yielding),
-      rows,
-      width,
-      paint,
-    );
+    const kept = shown.filter((column) => column !== yielding);
+    return textTable(kept, rows, width, paint);
   }
   const lineOf = (texts: readonly string[], row?: Row) =>
     texts

@@ -18,11 +18,8 @@ export function withWatchOption(command: Command): Command {
 export async function watched(cli: Cli, { watch }: WatchOptions, show: () => Promise<ExitCode>): Promise<ExitCode> {
   let code = await show();
   while (watch) {
-    const isOver = await cli.sleep(EVERY_MS, cli.signal).then(
-      () => false,
-      () => true,
-    );
-    if (isOver) return cli.ended.aborted ? EXIT.interrupted : code;
+    await cli.sleep(EVERY_MS, cli.signal).catch(() => undefined);
+    if (cli.signal.aborted) return cli.ended.aborted ? EXIT.interrupted : code;
     startAgain(cli.output.terminal.out);
     code = await show().catch((error: unknown) => {
       if (cli.signal.aborted) return code;

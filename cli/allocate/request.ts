@@ -69,7 +69,7 @@ export async function runRequest(
     const { code, message } = error.cause instanceof TableError ? error.cause : error;
     throw new TableError(code, `${message} ${unknown}`, { cause: error });
   } finally {
-    await clusters?.close();
+    await clusters?.[Symbol.asyncDispose]();
   }
 }
 

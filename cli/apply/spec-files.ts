@@ -25,10 +25,7 @@ const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
 const LARGEST_FILE = 16 * 1024 * 1024;
 
-/**
- * Reads and checks all specs of the given files and folders; `-` is the standard input. In a folder, it reads the files that
- * end in .yml, .yaml or .json. It reads a file once, even if the file is named twice or through a link.
- */
+/** Reads and checks the specs of the given files and folders; `-` is the standard input. Reads each file only once. */
 export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
   const reads: (SpecFile | string)[] = [];
   const seen = new Set<string>();

@@ -9,7 +9,6 @@ import { isKept, readRequest } from '../../lib/table/requests.ts';
 import { timeLeft } from '../../lib/util/age.ts';
 import { defined } from '../../lib/util/values.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
-import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
@@ -151,13 +150,13 @@ function releaseItems(act: Act, kind: ItemKind): Command {
   const several = `${ITEM_NOUNS[kind]}s`;
   const command = new Command(kind)
     .description(
-      `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation, and not at all if the API servers allocate.`,
+      `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only with --yes, and not at all if the API servers allocate.`,
     )
     .argument('<cluster>', 'the name of the cluster')
     .argument('<value...>', `${several} to release`)
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')
-    .option('--yes', 'release from the table without reading Services and without confirmation');
+    .option('--yes', 'release from the table without reading Services');
   return withConnectionOptions(command).action(
     act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
   );
@@ -170,9 +169,9 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => itemPlaceOf(spec, kind, value, served));
-  // Only a release from the table needs confirmation: where API servers allocate, no release removes a Service's address.
+  // Only a release from the table needs --yes: where API servers allocate, no release removes a Service's address.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
-  if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
+  if (!yes && !dryRun && releases) await refuseUsed(cli, spec, places, options);
 
   const request: AllocateRequest = {
     requestId: `kbctl-${randomUUID()}`,
@@ -204,20 +203,20 @@ function report(
   if (!output.isForPrograms) output.lines(answer.items.map(lineOf));
 }
 
-/** Asks for confirmation if a Service has one of the items, or if the Services could not be read. */
-async function mayRelease(
+/** @throws CliError if a Service has one of the items, or if the Services could not be read */
+async function refuseUsed(
   cli: Cli,
   spec: ClusterSpec,
   places: readonly ItemPlace[],
   options: ConnectionOptions,
-): Promise<boolean> {
+): Promise<void> {
   const claims = await readClaims(cli, spec, places, options, false);
-  if ('exitCode' in claims)
-    return confirmed(cli, 'Release anyway? A Service may have them, and they could be allocated twice.');
-  const used = places.flatMap(({ item }, index) =>
-    (claims[index]?.services ?? []).map(({ service }) => `Service ${service} has ${item}.`),
-  );
-  if (used.length === 0) return true;
-  for (const line of used) cli.output.say(line);
-  return confirmed(cli, 'Release anyway? They could be allocated twice.');
+  const used =
+    'exitCode' in claims
+      ? ['A Service may have them.']
+      : places.flatMap(({ item }, index) =>
+          (claims[index]?.services ?? []).map(({ service }) => `Service ${service} has ${item}.`),
+        );
+  if (used.length === 0) return;
+  throw usageError(`${used.join(' ')} They could be allocated twice: use --yes to release them. Nothing was changed.`);
 }

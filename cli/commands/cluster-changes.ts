@@ -4,9 +4,9 @@ import { unregistered, withAllocationClosed, withMode, withOwner } from '../../l
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listRunRecords } from '../../lib/table/run-records.ts';
-import { changeClusters } from '../change-clusters.ts';
+import { type ClusterChange, changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { type ExitCode, usageError } from '../errors.ts';
+import { configurationError, type ExitCode, usageError } from '../errors.ts';
 import { DRY_RUN } from '../options.ts';
 
 interface Options extends GlobalOptions {
@@ -42,32 +42,28 @@ export function clusterSetMode(act: Act): Command {
 }
 
 function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetModeOptions): Promise<ExitCode> {
-  return changeClusters(
-    cli,
-    names,
-    {
-      refusal: (cluster, table) => modeRefusal(cluster, table, mode, options),
-      change: withMode(mode),
-      describe: (before, after) =>
-        before === after
-          ? `mode is already ${mode}`
-          : `mode ${before.spec.mode} -> ${mode}, generation ${after?.generation}`,
-      notes: [
-        ...MODE_NOTES[mode],
-        `Set mode: ${mode} in the spec files too, or the next "kbctl cluster apply" reverts it.`,
-      ],
-    },
-    options,
-  );
+  const change: ClusterChange = {
+    check: (cluster, table) => checkMode(cluster, table, mode, options),
+    change: withMode(mode),
+    describe: (before, after) =>
+      before === after
+        ? `mode is already ${mode}`
+        : `mode ${before.spec.mode} -> ${mode}, generation ${after?.generation}`,
+    notes: [
+      ...MODE_NOTES[mode],
+      `Set mode: ${mode} in the spec files too, or the next "kbctl cluster apply" reverts it.`,
+    ],
+  };
+  return changeClusters(cli, names, change, options);
 }
 
-async function modeRefusal(
+async function checkMode(
   { spec: { name, mode: current } }: RegisteredCluster,
   table: KeyValueTable,
   mode: Mode,
   { force }: SetModeOptions,
-): Promise<string | undefined> {
-  if (current === mode || mode === 'observe' || force) return undefined;
+): Promise<void> {
+  if (current === mode || mode === 'observe' || force) return;
   const records = (await listRunRecords(table, name)) ?? {};
   const missing = LOOPS.flatMap((loop) => {
     const record = records[loop];
@@ -76,9 +72,11 @@ async function modeRefusal(
     return [{ loop, reason: record === undefined ? 'has not run' : `failed (${code}: ${message})` }];
   });
   const [first] = missing;
-  if (first === undefined) return undefined;
+  if (first === undefined) return;
   const reasons = missing.map(({ loop, reason }) => `${loop} ${reason}`).join('; ');
-  return `${name}: every loop must succeed in observe first: ${reasons}. Check with "kbctl doctor ${name}", then wait for the passes or run "kbctl run-once ${first.loop} ${name}"; --force skips this check.`;
+  throw configurationError(
+    `${name}: every loop must succeed in observe first: ${reasons}. Check with "kbctl doctor ${name}", then wait for the passes or run "kbctl run-once ${first.loop} ${name}"; --force skips this check.`,
+  );
 }
 
 interface TakeOverOptions extends Options {
@@ -104,19 +102,11 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
       `--stack ${stack} is not a stack name: use letters, digits and hyphens, such as kube-bootstrap-controller-prod.`,
     );
   }
-  return changeClusters(
-    cli,
-    names,
-    {
-      change: withOwner(stack),
-      describe: (before, after) => {
-        if (before === after) return `already owned by ${stack}`;
-        const former = before.owner === undefined ? '' : `, formerly by ${before.owner.stack}`;
-        return `owned by ${stack}${former}`;
-      },
-    },
-    options,
-  );
+  const describe = (before: RegisteredCluster, after: RegisteredCluster | undefined) => {
+    if (before === after) return `already owned by ${stack}`;
+    return `owned by ${stack}${before.owner === undefined ? '' : `, formerly by ${before.owner.stack}`}`;
+  };
+  return changeClusters(cli, names, { change: withOwner(stack), describe }, options);
 }
 
 export function clusterCloseAllocation(act: Act): Command {
@@ -126,24 +116,17 @@ export function clusterCloseAllocation(act: Act): Command {
     )
     .argument('<cluster...>', NAMES)
     .option('--dry-run', DRY_RUN)
-    .action(act<Options>(close));
+    .action(act<Options>((cli, names, options) => changeClusters(cli, names, CLOSE_ALLOCATION, options)));
 }
 
-function close(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
-  return changeClusters(
-    cli,
-    names,
-    {
-      refusal: ({ spec }) =>
-        spec.allocator === 'table'
-          ? undefined
-          : `${spec.name} has "allocator: apiserver": nothing is allocated from this table.`,
-      change: withAllocationClosed,
-      describe: (_, after) => `closed until a pass of generation ${after?.generation} has saved its ranges`,
-    },
-    options,
-  );
-}
+const CLOSE_ALLOCATION: ClusterChange = {
+  check: ({ spec }) => {
+    if (spec.allocator === 'table') return;
+    throw configurationError(`${spec.name} has "allocator: apiserver": nothing is allocated from this table.`);
+  },
+  change: withAllocationClosed,
+  describe: (_, after) => `closed until a pass of generation ${after?.generation} has saved its ranges`,
+};
 
 export function clusterDelete(act: Act): Command {
   return new Command('delete')
@@ -157,14 +140,9 @@ export function clusterDelete(act: Act): Command {
 
 async function deleteClusters(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
   const { running } = await cli.openTable();
-  return changeClusters(
-    cli,
-    names,
-    {
-      change: unregistered,
-      describe: ({ spec }) =>
-        `deleted; its endpoints and its items in the table stay unchanged${spec.name === running?.cluster ? `, and its local run (process ${running.pid}) ends` : ''}`,
-    },
-    options,
-  );
+  const describe = ({ spec: { name } }: RegisteredCluster) => {
+    const run = name === running?.cluster ? `, and its local run (process ${running.pid}) ends` : '';
+    return `deleted; its endpoints and its items in the table stay unchanged${run}`;
+  };
+  return changeClusters(cli, names, { change: unregistered, describe }, options);
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
@@ -10,32 +10,30 @@ export function clusterGet(act: Act): Command {
   return new Command('get')
     .description('Show the registrations of clusters, with their specs')
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act((cli, [name]) => (name === undefined ? list(cli) : get(cli, name))));
+    .action(act(get));
 }
 
-async function list(cli: Cli) {
+async function get(cli: Cli, [name]: readonly string[]) {
   const { table, title, clock } = await cli.openTable();
+  const nowMs = clock.nowMs();
+  if (name !== undefined) {
+    const cluster = await registeredCluster(table, name);
+    const document = { kind: 'Cluster', ...plainCluster(cluster) };
+    cli.output.object(document, () => cli.output.table(columns(nowMs), [cluster]));
+    warnOfPauseOfAll(cli, await readPauseOfAll(table), nowMs);
+    return EXIT.fine;
+  }
   const { clusters, unreadable, pausedAll } = await listClusters(table);
-  cli.output.list<ListedCluster>({
+  cli.output.list<RegisteredCluster>({
     kind: 'Cluster',
     items: clusters.toSorted((one, other) => compareNames(one.spec.name, other.spec.name)),
-    columns: columns(clock.nowMs()),
+    columns: columns(nowMs),
     plain: plainCluster,
     none: `No clusters are registered in ${title}.`,
   });
-  warnOfPauseOfAll(cli, pausedAll, clock.nowMs());
-  for (const { name, error } of unreadable) cli.output.say(`Cannot read ${name}: ${error.message}`);
+  warnOfPauseOfAll(cli, pausedAll, nowMs);
+  for (const { name: broken, error } of unreadable) cli.output.say(`Cannot read ${broken}: ${error.message}`);
   return unreadable.length > 0 ? EXIT.findings : EXIT.fine;
-}
-
-async function get(cli: Cli, name: string) {
-  const { table, clock } = await cli.openTable();
-  const cluster = await registeredCluster(table, name);
-  cli.output.object({ kind: 'Cluster', ...plainCluster(cluster) }, () =>
-    cli.output.table(columns(clock.nowMs()), [cluster]),
-  );
-  warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
-  return EXIT.fine;
 }
 
 function columns(nowMs: number): Column<RegisteredCluster>[] {

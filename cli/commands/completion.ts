@@ -69,17 +69,12 @@ function isNamed({ short, long }: Option, word: string | undefined): boolean {
 
 /** Returns the names of all clusters; none if the table does not answer soon. The options in `words` select the table. */
 async function namesInTable(root: Command, words: readonly string[], cli: Cli): Promise<readonly string[]> {
-  const given = root.options.flatMap((option) => {
-    const at = words.findIndex((word) => option.required && isNamed(option, word));
-    return at === -1 ? [] : [[option.attributeName(), words[at + 1]] as const];
-  });
   try {
+    root.parseOptions([...words]);
     const { openTable } = await import('../open-table.ts');
     const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(LOOK_UP_MS)]);
-    const { table, close } = await openTable(Object.fromEntries(given), [], signal, Date.now);
-    const names = await clusterNames(table);
-    await close();
-    return [...names];
+    await using opened = await openTable(root.opts(), [], signal, Date.now);
+    return [...(await clusterNames(opened.table))];
   } catch {
     return [];
   }

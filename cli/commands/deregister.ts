@@ -57,31 +57,19 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   const cluster = await registeredCluster(opened.table, name);
   const { spec } = cluster;
   const pause = await readPauseOf(cli, cluster);
-  const [{ passEnvironment }, { deregisterNow }] = await Promise.all([
-    import('../pass-environment.ts'),
-    import('../../lib/deregister/deregistration.ts'),
-  ]);
-  const { environment, close } = await passEnvironment(cli, opened, options);
+  const { passEnvironment } = await import('../pass-environment.ts');
+  const { deregisterNow } = await import('../../lib/deregister/deregistration.ts');
+  await using passes = await passEnvironment(cli, opened, options);
   const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
-  const wouldWrite = new Set<string>();
-  let result: DeregisterResult;
-  try {
-    result = await deregisterNow(request, environment, {
-      dryRun,
-      wouldWrite: (description) => wouldWrite.add(description),
-    });
-  } catch (error) {
-    if (cli.ended.aborted && !dryRun) {
-      cli.output.say(
-        `Interrupted: ${address} may be withdrawn. Check with "kbctl get leases ${name}", or run the command again.`,
-      );
-    }
+  const written = new Set<string>();
+  const wouldWrite = (description: string) => written.add(description);
+  const result = await deregisterNow(request, passes.environment, { dryRun, wouldWrite }).catch((error: unknown) => {
+    const next = `Check with "kbctl get leases ${name}", or run the command again.`;
+    if (cli.ended.aborted && !dryRun) cli.output.say(`Interrupted: ${address} may be withdrawn. ${next}`);
     throw error;
-  } finally {
-    await close();
-  }
+  });
   if (result.outcome !== 'deregistered') throw await refusal(cli, spec, address, result);
-  const exitCode = report(cli, { name, address, wouldWrite: [...wouldWrite] }, result, options);
+  report(cli, request, { ...result, dryRun, wouldWrite: [...written] });
   if (spec.mode === 'observe') {
     cli.output.say(`${name} is in mode observe: its endpoints stay unchanged.`);
   } else if (result.stillPublished && !dryRun) {
@@ -91,41 +79,33 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
         : `${name} is ${describePause(pause)}. Run the command again to remove it during the pause.`,
     );
   }
-  return exitCode;
+  if (cli.ended.aborted && !dryRun) return EXIT.interrupted;
+  return result.stillPublished || dryRun ? EXIT.findings : EXIT.fine;
+}
+
+interface Reported extends Deregistered {
+  readonly dryRun: boolean;
+  readonly wouldWrite: readonly string[];
 }
 
 function report(
-  cli: Cli,
-  { name, address, wouldWrite }: { readonly name: string; readonly address: string; wouldWrite: readonly string[] },
-  { untilMs, stillPublished, changes, error }: Deregistered,
-  { dryRun = false }: Options,
-): ExitCode {
+  { output }: Cli,
+  { cluster, address }: { readonly cluster: string; readonly address: string },
+  { outcome: _, dryRun, ...result }: Reported,
+): void {
+  const { untilMs, stillPublished, changes, wouldWrite, error } = result;
   const until = new Date(untilMs).toISOString();
-  const document = {
-    kind: 'Deregistration',
-    cluster: name,
-    address,
-    ...(dryRun && { dryRun }),
-    untilMs,
-    stillPublished,
-    changes,
-    wouldWrite,
-    error,
-  };
   const title = dryRun
-    ? `${address} would be withdrawn from ${name} until ${until} (dry run)`
+    ? `${address} would be withdrawn from ${cluster} until ${until} (dry run)`
     : stillPublished
       ? `${address} is withdrawn until ${until}, and still published`
-      : `${address} is removed from the endpoints of ${name}, and withdrawn until ${until}`;
-  cli.output.object(document, () => [
+      : `${address} is removed from the endpoints of ${cluster}, and withdrawn until ${until}`;
+  output.object({ kind: 'Deregistration', cluster, address, ...(dryRun && { dryRun }), ...result }, () => [
     title,
     ...changes.map((change) => `  ${change}`),
     ...wouldWrite.map((description) => `  would ${description}`),
     ...(error === undefined ? [] : [`  ${error.message}`]),
   ]);
-  if (dryRun) return EXIT.findings;
-  if (cli.ended.aborted) return EXIT.interrupted;
-  return stillPublished ? EXIT.findings : EXIT.fine;
 }
 
 async function refusal(
@@ -134,13 +114,14 @@ async function refusal(
   address: string,
   result: Exclude<DeregisterResult, Deregistered>,
 ): Promise<Error> {
+  const { message } = result;
   if (result.outcome === 'notRegistered') {
     return spec.endpoints.reconciler === 'none'
-      ? configurationError(`${result.message}.`)
+      ? configurationError(`${message}.`)
       : notAnApiServer(cli, spec, address);
   }
-  if (result.reason === 'undone') return configurationError(`${result.message}.`);
-  if (result.reason !== 'lastLiveAddress') return configurationError(`${result.message}. Nothing was changed.`);
+  if (result.reason === 'undone') return configurationError(`${message}.`);
+  if (result.reason !== 'lastLiveAddress') return configurationError(`${message}. Nothing was changed.`);
   return configurationError(
     `${address} is the last live address of ${spec.name}: without it the kubernetes Service has no endpoints. Wait for another ("kbctl get leases ${spec.name}"), or use --last-one. Nothing was changed.`,
   );

@@ -33,34 +33,21 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
     throw usageError('--kubeconfig needs the name of a cluster.');
   }
   const opened = await cli.openUnmeasured();
-  if (name !== undefined) await refuseUnknown(cli, name);
-  const [{ doctor }, { passEnvironment }] = await Promise.all([
-    import('../../lib/doctor/doctor.ts'),
-    import('../pass-environment.ts'),
-  ]);
-  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
-    ...options,
-    telemetry: () => logOnly(() => {}),
-  });
-  try {
-    const event = name === undefined ? {} : { cluster: name };
-    const answer = await doctor(event, {
-      getRemainingTimeInMillis: () => LONGEST_MS,
-      environment: { ...environment, loadKubeconfig },
-    });
-    if (cli.ended.aborted) return EXIT.interrupted;
-    cli.output.object({ kind: 'Doctor', ...answer }, () => doctorLines(answer, cli.output));
-    return answer.ok ? EXIT.fine : EXIT.findings;
-  } finally {
-    await close();
+  if (name !== undefined) {
+    // An error of the table is reported by the checks.
+    const item = await opened.table.get(CLUSTERS, name).catch(() => 'unreadable');
+    if (item === undefined) throw await notRegistered(opened.table, name);
   }
-}
-
-/** Throws if the cluster is not registered. Ignores an error of the table, because the checks report it. */
-async function refuseUnknown(cli: Cli, name: string): Promise<void> {
-  const { table } = await cli.openUnmeasured();
-  const item = await table.get(CLUSTERS, name).catch(() => 'unreadable');
-  if (item === undefined) throw await notRegistered(table, name);
+  const { doctor } = await import('../../lib/doctor/doctor.ts');
+  const { passEnvironment } = await import('../pass-environment.ts');
+  const telemetry = () => logOnly(() => {});
+  await using passes = await passEnvironment(cli, opened, { ...options, telemetry });
+  const environment = { ...passes.environment, loadKubeconfig: passes.loadKubeconfig };
+  const event = name === undefined ? {} : { cluster: name };
+  const answer = await doctor(event, { getRemainingTimeInMillis: () => LONGEST_MS, environment });
+  if (cli.ended.aborted) return EXIT.interrupted;
+  cli.output.object({ kind: 'Doctor', ...answer }, () => doctorLines(answer, cli.output));
+  return answer.ok ? EXIT.fine : EXIT.findings;
 }
 
 const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; readonly style: Style }>> = {
@@ -70,16 +57,10 @@ const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; reado
 };
 
 function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Output, 'columns' | 'paint'>): string[] {
-  const common = lines.filter(({ cluster }) => cluster === undefined);
-  const own = Map.groupBy(
-    lines.filter(({ cluster }) => cluster !== undefined),
-    ({ cluster = '' }) => cluster,
-  );
-  const shown = (line: DoctorLine) => lineOf(line, columns, paint);
-  return [
-    ...common.flatMap(shown),
-    ...[...own].flatMap(([cluster, checks]) => ['', paint('bold', cluster), ...checks.flatMap(shown)]),
-  ];
+  return [...Map.groupBy(lines, ({ cluster }) => cluster)].flatMap(([cluster, checks]) => [
+    ...(cluster === undefined ? [] : ['', paint('bold', cluster)]),
+    ...checks.flatMap((line) => lineOf(line, columns, paint)),
+  ]);
 }
 
 function lineOf({ check, level, message, fix }: DoctorLine, columns: number, paint: Output['paint']): string[] {

@@ -3,7 +3,7 @@ import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type ClaimsNotRead, readHoldsOfCluster } from '../item/claims.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
-import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
+import { fleetStatus, registeredCluster } from '../registered.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
@@ -26,13 +26,13 @@ import { type WatchOptions, watched, withWatchOption } from '../watch.ts';
 
 interface Part<Row> {
   readonly kind: string;
-  readonly plural: string;
   readonly description: string;
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
   /** The text for an empty list if no cluster was named. Default: `none`. */
   readonly noneOfAll?: string;
+  /** Reads further rows from the API server of a cluster that was named. */
   readonly readCluster?: (
     cli: Cli,
     name: string,
@@ -42,7 +42,6 @@ interface Part<Row> {
 
 const LEASES: Part<ApiServerStatus> = {
   kind: 'Lease',
-  plural: 'leases',
   description: 'List API servers with their leases and last probes',
   columns: apiServerColumns,
   rows: ({ apiServers }) => apiServers,
@@ -51,7 +50,6 @@ const LEASES: Part<ApiServerStatus> = {
 
 const RANGES: Part<RangeStatus> = {
   kind: 'Range',
-  plural: 'ranges',
   description: 'List the ranges of addresses and ports, and their usage',
   columns: () => RANGE_COLUMNS,
   rows: ({ ranges }) => ranges,
@@ -60,7 +58,6 @@ const RANGES: Part<RangeStatus> = {
 
 const RUNS: Part<LoopStatus> = {
   kind: 'Run',
-  plural: 'runs',
   description: 'List the last recorded pass of each loop; of passes without news, one per minute is recorded',
   columns: loopColumns,
   rows: ({ loops }) => loops,
@@ -69,7 +66,6 @@ const RUNS: Part<LoopStatus> = {
 
 const FINDINGS: Part<FindingStatus> = {
   kind: 'Finding',
-  plural: 'findings',
   description: 'List the findings of the last passes; exit code 1 if there are any',
   columns: findingColumns,
   rows: ({ findings }) => findings,
@@ -78,7 +74,6 @@ const FINDINGS: Part<FindingStatus> = {
 
 const HOLDS: Part<HoldRow> = {
   kind: 'Hold',
-  plural: 'holds',
   description:
     'List addresses and ports that are reserved for an owner.\n\nHolds of a cluster with "allocator: apiserver" are in its API server, which is read if you name the cluster.',
   columns: holdColumns,
@@ -105,9 +100,9 @@ export function getCommand(act: Act): Command {
 }
 
 function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
-  const { plural } = part;
-  const command = new Command(plural)
-    .alias(plural.slice(0, -1))
+  const one = part.kind.toLowerCase();
+  const command = new Command(`${one}s`)
+    .alias(one)
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
     .action(
@@ -124,11 +119,7 @@ async function print<Row extends object>(
   { kind, columns, rows, none, noneOfAll = none, readCluster }: Part<Row>,
   options: ConnectionOptions,
 ): Promise<ExitCode> {
-  const nowMs = await cli.nowMs();
-  const { clusters: statuses, unreadable } =
-    cluster === undefined
-      ? await statusOfAll(cli, nowMs, 'full')
-      : { clusters: [await clusterStatusOf(cli, cluster, nowMs)], unreadable: [] };
+  const { clusters: statuses, unreadable, atMs } = await fleetStatus(cli, 'full', cluster);
   const read = cluster === undefined ? [] : ((await readCluster?.(cli, cluster, options)) ?? []);
   if ('exitCode' in read) return read.exitCode;
   const items = statuses.flatMap((status) =>
@@ -138,7 +129,7 @@ async function print<Row extends object>(
   cli.output.list({
     kind,
     items,
-    columns: [...named, ...columns(nowMs)],
+    columns: [...named, ...columns(atMs)],
     none: cluster === undefined ? noneOfAll : none,
     ...cutOf(kind, statuses),
   });

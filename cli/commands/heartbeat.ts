@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import type { Heartbeat } from '../heartbeat/agent.ts';
 import { type ConnectionOptions, parseDuration, withConnectionOptions } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 import { completeAlways } from '../terminal.ts';
@@ -36,46 +35,39 @@ export function heartbeatCommand(act: Act): Command {
 
 async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> {
   if (cli.output.isForPrograms) throw usageError('heartbeat prints no data: omit -o.');
-  const [opened, { ownAddress, ownServer, readyzOf }, { deregisterSelf, keepLease, refreshOnce }, { passEnvironment }] =
-    await Promise.all([
-      cli.openForWriting(),
-      import('../heartbeat/own-server.ts'),
-      import('../heartbeat/agent.ts'),
-      import('../pass-environment.ts'),
-    ]);
+  const { ownAddress, ownServer, readyzOf } = await import('../heartbeat/own-server.ts');
+  const { deregisterSelf, keepLease, refreshOnce } = await import('../heartbeat/agent.ts');
+  const { passEnvironment } = await import('../pass-environment.ts');
+  const opened = await cli.openForWriting();
   const address = ownAddress(options.address);
   const { clock } = opened;
   const { spec } = await registeredCluster(opened.table, name);
   const server = ownServer(spec, address, options.every);
 
-  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, options);
+  await using passes = await passEnvironment(cli, opened, options);
+  const { environment, loadKubeconfig } = passes;
   const say = (line: string) => cli.output.say(line);
-  try {
-    const agent = {
-      cluster: name,
-      address,
-      everyMs: options.every,
-      tableUntil: opened.tableUntil,
-      clock,
-      sleep: cli.sleep,
-      say,
-      ask: await readyzOf(spec, server, { loadKubeconfig, nowMs: clock.nowMs, signal: cli.signal }),
-    };
-    if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
-    say(
-      `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,
-    );
-    // The address must be removed even if the output cannot be written, for example because Ctrl-C also ended its reader.
-    return await completeAlways(async () => {
-      if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
-      return deregisterSelf(agent, environment);
-    });
-  } finally {
-    await close();
+  const agent = {
+    cluster: name,
+    address,
+    everyMs: options.every,
+    tableUntil: opened.tableUntil,
+    clock,
+    sleep: cli.sleep,
+    say,
+    ask: await readyzOf(spec, server, { loadKubeconfig, nowMs: clock.nowMs, signal: cli.signal }),
+  };
+  if (options.once) {
+    const state = await refreshOnce(agent, cli.signal);
+    if (state === 'down') return EXIT.apiServer;
+    return state === 'active' ? EXIT.fine : EXIT.findings;
   }
-}
-
-function exitCodeOnce(state: Heartbeat['state']): ExitCode {
-  if (state === 'active') return EXIT.fine;
-  return state === 'down' ? EXIT.apiServer : EXIT.findings;
+  say(
+    `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,
+  );
+  // The address must be removed even if the output cannot be written, for example because Ctrl-C also ended its reader.
+  return await completeAlways(async () => {
+    if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
+    return deregisterSelf(agent, environment);
+  });
 }

@@ -7,7 +7,7 @@ import { configurationError, EXIT, usageError } from '../errors.ts';
 import { parsePort } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
 import { servePage, statusReader } from '../page/serve-page.ts';
-import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
+import { fleetStatus, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions {
   readonly serve?: boolean;
@@ -31,20 +31,17 @@ export function pageCommand(act: Act): Command {
 
 async function write(cli: Cli, name: string | undefined, { filename: file = DEFAULT_FILE, port }: Options) {
   if (port !== undefined) throw usageError('--port needs --serve.');
-  const atMs = await cli.nowMs();
-  const page =
-    name === undefined
-      ? renderFleetPage(await statusOfAll(cli, atMs, 'brief'))
-      : renderClusterPage(await clusterStatusOf(cli, name, atMs), { atMs });
+  const fleet = await fleetStatus(cli, name === undefined ? 'brief' : 'full', name);
+  const [only] = fleet.clusters;
+  const page = name === undefined || only === undefined ? renderFleetPage(fleet) : renderClusterPage(only, fleet);
   if (file === '-') {
     cli.output.data(`${page}\n`);
-  } else {
-    await writeFile(file, page).catch((cause: unknown) => {
-      const message = `Cannot write ${file} (${codeOf(cause)}): use a file in a writable folder.`;
-      throw configurationError(message, { cause });
-    });
-    cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: current status.`);
+    return EXIT.fine;
   }
+  await writeFile(file, page).catch((cause: unknown) => {
+    throw configurationError(`Cannot write ${file} (${codeOf(cause)}): use a file in a writable folder.`, { cause });
+  });
+  cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: current status.`);
   return EXIT.fine;
 }
 

@@ -1,5 +1,4 @@
 import { Argument, Command } from 'commander';
-import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { LOOPS, type Loop } from '../../lib/spec/cluster-spec.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { defined } from '../../lib/util/values.ts';
@@ -30,29 +29,24 @@ export function runOnceCommand(act: Act): Command {
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
   const { dryRun = false, evenIfPaused = false } = options;
-  const [{ exitCodeOfPass, passLines, plainPass, runOnce }, { LOOP_DEFINITIONS }, { passEnvironment }] =
-    await Promise.all([
-      import('../passes/run-once.ts'),
-      import('../../local/clock-driven-runner.ts'),
-      import('../pass-environment.ts'),
-    ]);
+  const { LOOP_DEFINITIONS } = await import('../../local/clock-driven-runner.ts');
+  const { exitCodeOfPass, passLines, plainPass, runOnce } = await import('../passes/run-once.ts');
+  const { passEnvironment } = await import('../pass-environment.ts');
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
   const cluster = await registeredCluster(opened.table, name);
   await heedPause(cli, loopId, cluster, options);
-  heedMode(cli, cluster, options);
+  if (!dryRun) describeMode(cli, cluster);
   const stack = cluster.owner?.stack;
-  const { environment, close } = await passEnvironment(cli, opened, { ...options, ...defined({ stack }) });
-  let pass: EndedPass;
-  try {
-    pass = await runOnce(environment, LOOP_DEFINITIONS[loopId], cluster, { dryRun, evenIfPaused });
-  } finally {
-    await close();
+  await using passes = await passEnvironment(cli, opened, { ...options, ...defined({ stack }) });
+  const pass = await runOnce(passes.environment, LOOP_DEFINITIONS[loopId], cluster, { dryRun, evenIfPaused });
+  if (pass.report !== undefined) {
+    const ran = { cluster: name, loop: loopId, dryRun, pass };
+    cli.output.object(plainPass(ran), () => passLines(ran, cli.output.paint));
+    return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(ran);
   }
-  if (pass.report === undefined) return notRun(cli, pass.errors[0]);
-
-  const ran = { cluster: name, loop: loopId, dryRun, pass };
-  cli.output.object(plainPass(ran), () => passLines(ran, cli.output.paint));
-  return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(ran);
+  if (!cli.ended.aborted) throw pass.errors[0];
+  cli.output.say('Interrupted before anything was decided: nothing was changed.');
+  return EXIT.interrupted;
 }
 
 async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, options: Options): Promise<void> {
@@ -60,28 +54,16 @@ async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, optio
   const pause = await readPauseOf(cli, cluster);
   if (pause === undefined) return;
   const paused = `${name} is ${describePause(pause)}`;
-  if (options.dryRun || options.evenIfPaused) {
-    cli.output.say(paused);
-    return;
+  if (!options.dryRun && !options.evenIfPaused) {
+    const next = `To run a pass anyway: kbctl run-once ${loop} ${name} --even-if-paused`;
+    throw configurationError(`${paused}. Nothing was done. ${next}`);
   }
-  throw configurationError(
-    `${paused}. Nothing was done. To run a pass anyway: kbctl run-once ${loop} ${name} --even-if-paused`,
-  );
+  cli.output.say(paused);
 }
 
-function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun }: Options): void {
-  if (dryRun) return;
+function describeMode({ output }: Cli, { spec, owner }: RegisteredCluster): void {
   if (spec.mode === 'observe') {
-    cli.output.say(`${spec.name} is in mode observe: the pass writes nothing, and reports what it would write.`);
+    output.say(`${spec.name} is in mode observe: the pass writes nothing, and reports what it would write.`);
   }
-  if (owner !== undefined) cli.output.say(`The pass runs for stack ${owner.stack}, which owns ${spec.name}.`);
-}
-
-/** Reports that Ctrl-C ended the pass before it decided anything. Throws the error of the pass if Ctrl-C was not the cause. */
-function notRun(cli: Cli, error: unknown): ExitCode {
-  if (cli.ended.aborted) {
-    cli.output.say('Interrupted before anything was decided: nothing was changed.');
-    return EXIT.interrupted;
-  }
-  throw error;
+  if (owner !== undefined) output.say(`The pass runs for stack ${owner.stack}, which owns ${spec.name}.`);
 }

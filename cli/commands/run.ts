@@ -53,10 +53,8 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   if (options.listen !== undefined) throw usageError('--listen needs --table NAME.');
   const { signal, output } = cli;
   const start = startOptions(options);
-  const [{ run: runLoops }, { servePage, statusReader }] = await Promise.all([
-    import('../../local/run.ts'),
-    import('../page/serve-page.ts'),
-  ]);
+  const { run: runLoops } = await import('../../local/run.ts');
+  const { servePage, statusReader } = await import('../page/serve-page.ts');
   // The table is in this process, so its clock is the clock of this process.
   const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.cwd());
@@ -92,20 +90,18 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   return EXIT.fine;
 }
 
-function startOptions({ filename: file, kubeconfig, context, admission, demo = false, data }: Options): StartOptions {
-  const common = data === undefined ? {} : { dataFolder: data };
-  if (demo && (file ?? kubeconfig ?? context) !== undefined) {
+function startOptions({ filename, kubeconfig, context, admission, demo, data }: Options): StartOptions {
+  if (demo && (filename ?? kubeconfig ?? context) !== undefined) {
     throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');
   }
-  if (file !== undefined) {
-    const chosen = defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission });
-    return { ...common, real: { specFile: file, ...chosen } };
+  if (filename === undefined && (kubeconfig ?? context ?? admission) !== undefined) {
+    throw usageError(
+      '--kubeconfig, --context and --admission need the spec of the cluster: add -f cluster.yml (see cluster.example.yml).',
+    );
   }
-  if (kubeconfig !== undefined)
-    throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
-  if (context !== undefined) throw usageError('--context needs -f cluster.yml.');
-  if (admission !== undefined) throw usageError('--admission needs -f cluster.yml.');
-  return { ...common, ...(demo && { demo }) };
+  const chosen = defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission });
+  const real = filename === undefined ? undefined : { specFile: filename, ...chosen };
+  return defined({ dataFolder: data, real, demo });
 }
 
 /** Returns the options with which other commands find the data folder. The default folder needs no options. */

@@ -44,7 +44,7 @@ async function show(
   [name = '', value = '']: readonly string[],
   options: Options,
 ): Promise<ExitCode> {
-  const { table } = await cli.openTable();
+  const { table, clock } = await cli.openTable();
   const cluster = await registeredCluster(table, name);
   const served = kind === 'ip' ? await readServedRanges(table, cluster.spec) : undefined;
   const place = itemPlaceOf(cluster.spec, kind, value, served);
@@ -53,9 +53,8 @@ async function show(
   const [claims] = 'exitCode' in read ? [] : read;
   const facts = await readItemFacts(table, cluster, place);
   const status = itemStatus({ ...facts, ...defined({ claims }) });
-  const nowMs = await cli.nowMs();
   cli.output.object({ ...status, kind: kind === 'ip' ? 'ClusterIP' : 'NodePort', cluster: name }, () =>
-    itemLines(status, cluster.spec, nowMs, cli.output),
+    itemLines(status, cluster.spec, clock.nowMs(), cli.output),
   );
   if ('exitCode' in read) return read.exitCode;
   return status.faults.length > 0 || status.findings.length > 0 ? EXIT.findings : EXIT.fine;
@@ -129,8 +128,5 @@ function holdText(hold: Hold, { name, allocator }: ClusterSpec, { loop }: ItemSt
 }
 
 function leakText(strikes: 0 | 1 | 2, { loop }: ItemStatus): string {
-  const seen = strikes === 0 ? 'no Service has it' : `${strikes} of 3 strikes`;
-  const left = 3 - strikes;
-  const passes = left === 1 ? 'the next enforcing pass' : `${left} more enforcing passes`;
-  return `${seen}; ${passes} of ${loop} without a Service ${left === 1 ? 'frees' : 'free'} it`;
+  return `${strikes} of 3 strikes: the third enforcing pass of ${loop} without a Service frees it`;
 }

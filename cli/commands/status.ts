@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { clusterStatusOf, statusOfAll, warnOfPauseOfAll } from '../registered.ts';
+import { fleetStatus, warnOfPauseOfAll } from '../registered.ts';
 import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns } from '../status/columns.ts';
 import { statusLines } from '../status/status-lines.ts';
@@ -20,22 +20,21 @@ export function statusCommand(act: Act): Command {
 }
 
 async function showClusters(cli: Cli, names: readonly string[]): Promise<ExitCode> {
-  const nowMs = await cli.nowMs();
-  const statuses = await Promise.all(names.map((name) => clusterStatusOf(cli, name, nowMs)));
-  const [only, ...others] = statuses;
-  const lines = statuses.flatMap((status, at) => [...(at > 0 ? [''] : []), ...statusLines(status, nowMs, cli.output)]);
-  const document =
-    only !== undefined && others.length === 0
-      ? { kind: 'ClusterStatus', ...only }
-      : { kind: 'ClusterStatusList', total: statuses.length, items: statuses };
-  cli.output.object(document, () => lines);
+  const fleets = await Promise.all(names.map((name) => fleetStatus(cli, 'full', name)));
+  const statuses = fleets.flatMap(({ clusters }) => clusters);
+  const list = { kind: 'ClusterStatusList', total: statuses.length, items: statuses };
+  const document = statuses.length === 1 ? { kind: 'ClusterStatus', ...statuses[0] } : list;
+  cli.output.object(document, () =>
+    fleets
+      .flatMap(({ clusters, atMs }) => clusters.flatMap((one) => ['', ...statusLines(one, atMs, cli.output)]))
+      .slice(1),
+  );
   return exitCodeFor(statuses);
 }
 
 async function showFleet(cli: Cli): Promise<ExitCode> {
   const { title } = await cli.openTable();
-  const nowMs = await cli.nowMs();
-  const fleet = await statusOfAll(cli, nowMs, 'brief');
+  const fleet = await fleetStatus(cli, 'brief');
   const { output } = cli;
   if (output.isForPrograms) {
     output.document({ kind: 'FleetStatus', ...fleet });
@@ -43,12 +42,12 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
     output.list<ClusterStatus>({
       kind: 'ClusterStatus',
       items: fleet.clusters,
-      columns: fleetColumns(nowMs),
+      columns: fleetColumns(fleet.atMs),
       none: `No clusters are registered in ${title}. Register one with "kbctl cluster apply -f FILE".`,
     });
   }
   for (const { name, message } of fleet.unreadable) output.say(`Cannot read ${name}: ${message}`);
-  warnOfPauseOfAll(cli, fleet.pausedAll, nowMs);
+  warnOfPauseOfAll(cli, fleet.pausedAll, fleet.atMs);
   return fleet.unreadable.length > 0 ? EXIT.findings : exitCodeFor(fleet.clusters);
 }
 

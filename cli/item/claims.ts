@@ -89,7 +89,8 @@ async function readCluster<Result>(
   read: (kubernetes: ClusterPort, warn: (text: string) => void) => Promise<Result>,
 ): Promise<Result | ClaimsNotRead> {
   const { passEnvironment } = await import('../pass-environment.ts');
-  const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
+  await using passes = await passEnvironment(cli, await cli.openTable(), options);
+  const { environment } = passes;
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   try {
     const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
@@ -102,7 +103,6 @@ async function readCluster<Result>(
     return { exitCode };
   } finally {
     cancel();
-    await close();
   }
 }
 

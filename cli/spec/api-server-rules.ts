@@ -7,9 +7,8 @@ import {
   isUnspecified,
 } from '../../lib/allocator/network.ts';
 import { nameOfEntry, readServiceRanges, SOURCES, serviceRangeOf } from '../../lib/spec/spec-parts.ts';
-import { plainUrl } from '../../lib/util/hosts.ts';
+import { isAudienceOfSts, isLocalHost, plainUrl } from '../../lib/util/hosts.ts';
 import { firstIndexes } from '../../lib/util/values.ts';
-import { checkKubeconfigField } from './kubeconfig-rules.ts';
 import { isHostName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
@@ -27,37 +26,33 @@ export function checkApiServers(draft: SpecDraft, report: Report): void {
     if (server === undefined) continue;
     const at = ['apiServers', index];
     checkServer(at, server, draft, report);
-    const same = names[index] === undefined ? index : first.get(names[index]);
-    if (same !== index) {
-      const field = SOURCES.find((source) => source in server) ?? 'address';
-      report([...at, field], `apiServers[${same}] is the same`, 'list each API server once');
-    }
-    checkProbe([...at, 'probe'], server.probe ?? {}, report);
+    const same = first.get(names[index]);
+    if (names[index] === undefined || same === index) continue;
+    const field = SOURCES.find((source) => source in server) ?? 'address';
+    report([...at, field], `apiServers[${same}] is the same`, 'list each API server once');
   }
 }
 
 function checkServer(at: SpecPath, server: ServerDraft, draft: SpecDraft, report: Report): void {
   const { address, host, serviceRef, kind } = server;
-  const given = SOURCES.filter((source) => source in server);
-  if (given.length > 1) {
-    report(at, `has both ${given.join(' and ')}`, 'write one of them in each entry');
-    return;
-  }
-  if (address !== undefined) {
-    checkAddress([...at, 'address'], address, draft, report);
-    return;
-  }
-  if (given.length === 0) {
+  const [source, ...others] = SOURCES.filter((each) => each in server);
+  if (source === undefined) {
     const fix = 'write address: 203.0.113.10 or host: api.example.com';
     report(at, 'has neither an address, a host, a targetGroupArn nor a serviceRef', fix);
     return;
   }
-  if (kind === 'server') {
+  if (others.length > 0) {
+    report(at, `has both ${[source, ...others].join(' and ')}`, 'write one of them in each entry');
+    return;
+  }
+  if (source !== 'address' && kind === 'server') {
     const message = 'an entry without an address is always shared: its addresses change';
     report([...at, 'kind'], message, 'leave it out, or write shared');
   }
+  if (address !== undefined) checkAddress([...at, 'address'], address, draft, report);
   if (host !== undefined) checkHost([...at, 'host'], host, report);
   checkKubeconfigField([...at, 'serviceRef', 'kubeconfig'], serviceRef?.kubeconfig, report);
+  checkProbe([...at, 'probe'], server.probe ?? {}, report);
 }
 
 /** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has the family of the address. */
@@ -85,10 +80,7 @@ export function unfitForEndpoints(address: Address, text: string): string | unde
   return isMulticast(address) ? 'may not be a multicast address' : undefined;
 }
 
-/**
- * Checks that an address is outside the cluster IPs, and has a family of the kubernetes Service: that of the primary
- * range or, with PreferDualStack, of either range. The reconciler `none` publishes no address, so nothing is checked.
- */
+/** Checks that an address is outside the cluster IPs, and has the family of the first range or, with PreferDualStack, of either. */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;
@@ -141,4 +133,44 @@ function checkUrl(at: SpecPath, text: string, authenticate: boolean, report: Rep
     const message = 'would send the credential of probe.authenticate unencrypted';
     report(at, message, 'write an https URL, or leave out probe.authenticate');
   }
+}
+
+const KUBECONFIG_SOURCES = ['file', 'secretsManager', 'ssm', 'webIdentity'] as const;
+
+export function checkKubeconfigField(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'], report: Report): void {
+  if (kubeconfig === undefined) return;
+  const found = KUBECONFIG_SOURCES.filter((source) => source in kubeconfig);
+  const [source] = found;
+  if (source === undefined) {
+    const fix = 'write secretsManager: the name of a secret';
+    report(at, 'has neither file, secretsManager, ssm nor webIdentity', fix);
+  } else if (found.length > 1) {
+    report(at, `has both ${found.join(' and ')}`, 'keep the one to read from');
+  } else {
+    const unused = { webIdentity: ['roleArn', 'context'], file: ['roleArn'], secretsManager: [], ssm: [] } as const;
+    for (const field of unused[source].filter((each) => each in kubeconfig)) {
+      report([...at, field], `has no meaning beside ${source}`, 'leave it out');
+    }
+    checkWebIdentity([...at, 'webIdentity'], kubeconfig, report);
+  }
+}
+
+function checkWebIdentity(at: SpecPath, { webIdentity }: NonNullable<SpecDraft['kubeconfig']>, report: Report): void {
+  const { server, certificateAuthorityData: ca } = webIdentity ?? {};
+  const problem = server === undefined ? undefined : serverProblem(server);
+  if (problem !== undefined) {
+    report([...at, 'server'], `${JSON.stringify(server)} ${problem}`, 'write one such as https://203.0.113.10:6443');
+  }
+  if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
+    const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
+    report([...at, 'certificateAuthorityData'], 'is not a PEM certificate in base64', fix);
+  }
+}
+
+function serverProblem(server: string): string | undefined {
+  const url = URL.parse(server);
+  if (url === null) return 'is not an https URL of an API server';
+  if (isAudienceOfSts(url)) return 'is AWS STS, where a token of this audience could be exchanged for credentials';
+  const isLocal = isLocalHost(url) || /(^|\.)localhost\.?$/.test(url.hostname);
+  return isLocal ? 'is a loopback, link-local or metadata address, which every machine has' : undefined;
 }

@@ -1,5 +1,4 @@
 import { distance } from 'fastest-levenshtein';
-import { CLUSTER_NAME } from '../../lib/spec/shapes.ts';
 import { DNS_LABEL } from '../../lib/spec/spec-parts.ts';
 
 /** The version of the documents that kbctl prints. */
@@ -16,17 +15,10 @@ export function compareNames(one: string, other: string): number {
   return one.localeCompare(other, 'en', { numeric: true });
 }
 
-export function isClusterName(name: string): boolean {
-  return CLUSTER_NAME.test(name);
-}
-
 /** The minimum length of a prefix that identifies a name. */
 const SHORTEST_BEGINNING = 3;
 
-/**
- * Returns the known name that `name` probably means: the only name that begins with it, or else the most similar name that
- * differs in at most a third of its letters, rounded up. Ignores case.
- */
+/** Returns the only known name that begins with `name`, or else the most similar one that differs in a third of its letters. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
   if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;

@@ -11,10 +11,7 @@ const FEWEST_ADDRESSES = 8n;
 /** Upstream's limit. The usage bitmap of a range with 20 host bits takes 128 KiB of its table item. */
 const MOST_HOST_BITS = 20;
 
-/**
- * Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. Checks host bits only
- * if the table allocates.
- */
+/** Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
   if (text === undefined) return;
   const entries = serviceRangeEntries(text);

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { writtenSpecShape } from '../../lib/spec/cluster-spec.ts';
-import { NO_MESSAGE } from '../../lib/spec/shapes.ts';
+import { NO_MESSAGE, shownValue } from '../../lib/spec/shapes.ts';
 import { firstIndexes, isRecord } from '../../lib/util/values.ts';
 import { nearestName } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
@@ -71,28 +71,26 @@ function checkUnique(items: readonly unknown[], at: SpecPath, report: Report): v
   }
 }
 
+/** A text of a wrong type is cut, because it can be a credential. */
+const MOST_SHOWN = 39;
+
 function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, report: Report): void {
-  const expected = expectation(issue, at);
+  const expected = expectation(issue);
   const fix = expected && `write ${expected}`;
   // A document that is only text is not quoted, because it can be a file of another kind, for example a token.
   if (at.length === 0 && typeof value === 'string') report(at, 'is text', fix);
   else if (value === undefined && at.length > 0) report(at, 'is required', fix);
-  else report(at, issue.message === NO_MESSAGE ? `is ${shown(value)}` : issue.message, fix);
+  else report(at, issue.message === NO_MESSAGE ? `is ${shownValue(value, MOST_SHOWN)}` : issue.message, fix);
 }
 
 /** Returns a text for the values that zod accepts, such as `one of observe, enforce`. It follows "write" in a fix. */
-function expectation(issue: z.core.$ZodIssue, at: SpecPath): string | undefined {
+function expectation(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'too_small' && issue.origin === 'string') return 'some text';
   if (issue.code === 'too_big' && issue.message === NO_MESSAGE) return NOUNS['int'];
-  return issue.code === 'invalid_union' ? RANGES[String(at[0])] : undefined;
+  return undefined;
 }
-
-const RANGES: Readonly<Record<string, string>> = {
-  serviceClusterIPRange: 'a CIDR such as 10.0.0.0/24, or a list of two of different families',
-  serviceNodePortRange: 'a range such as 30000-32767',
-};
 
 const NOUNS: Readonly<Record<string, string>> = {
   int: 'a whole number',
@@ -102,13 +100,3 @@ const NOUNS: Readonly<Record<string, string>> = {
   array: 'a list',
   object: 'a mapping of fields to values',
 };
-
-const MOST_SHOWN = 40;
-
-function shown(value: unknown): string {
-  if (value === null || value === undefined || value === '') return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}...` : text;
-}

@@ -1,8 +1,7 @@
 import { type ClusterSpec, DAY_SECONDS, LEASE_INTERVALS, writtenSpecShape } from '../../lib/spec/cluster-spec.ts';
 import { BOUNDS, fieldOver, MOST_HOSTS } from '../../lib/util/bounds.ts';
 import { isRecord } from '../../lib/util/values.ts';
-import { checkApiServers } from './api-server-rules.ts';
-import { checkKubeconfigField } from './kubeconfig-rules.ts';
+import { checkApiServers, checkKubeconfigField } from './api-server-rules.ts';
 import { checkFamilies, checkNodePortRange, checkPorts, checkServiceRanges } from './network-rules.ts';
 import { fault, type Report, type SpecFault } from './spec-fault.ts';
 import { checkShape, type SpecDraft } from './spec-shape.ts';

@@ -34,9 +34,8 @@ export function differenceLine({ field, before, after }: FieldDifference): strin
 }
 
 /** Returns the spec with its ranges of cluster IPs as one text, as in a spec file. */
-function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): unknown {
-  const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
-  return JSON.parse(JSON.stringify(written));
+function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): JsonRecord {
+  return { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
 }
 
 function differences(field: string, before: unknown, after: unknown): FieldDifference[] {

@@ -53,16 +53,7 @@ const endpoints = z.strictObject({
   ),
   masterCount: withDefault(
     1,
-    z
-      .int()
-      .check(
-        z.gte(
-          1,
-          fault(
-            "--apiserver-count should be a positive number, but value '{}' provided: write the number of API servers",
-          ),
-        ),
-      ),
+    z.int().check(z.gte(1, fault('{} is not above 0: write the number of API servers'))),
     'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
   ),
   leaseSeconds: withDefault(
@@ -84,22 +75,10 @@ const endpoints = z.strictObject({
 
 const service = z.strictObject({
   port: withDefault(443, port, 'The port of the Service.'),
-  securePort: withDefault(
-    6443,
-    integer(
-      1,
-      65_535,
-      "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0: write the API servers' port, usually 6443",
-    ),
-    "The API servers' port, the target port of the Service.",
-  ),
+  securePort: withDefault(6443, port, "The API servers' port, the target port of the Service."),
   nodePort: withDefault(
     0,
-    integer(
-      0,
-      65_535,
-      '--kubernetes-service-node-port {} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP: write 0, or a port of serviceNodePortRange',
-    ),
+    integer(0, 65_535, '{} is not a valid node port: write 0, or a port of serviceNodePortRange'),
     '0: the Service is of type ClusterIP. Otherwise it is of type NodePort, on this port of serviceNodePortRange.',
   ),
   extraPorts: withDefault(
@@ -119,11 +98,8 @@ const service = z.strictObject({
 });
 
 /**
- * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here.
- * Rules between fields are in the `...-rules.ts` of `cli/spec`.
- *
- * `withDefault` sets the default of a field that users may omit. Stored specs have all fields except those with
- * `z._default`.
+ * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Rules
+ * between fields are in `cli/spec`. Users may omit fields with `withDefault`. Stored specs may lack only those with `z._default`.
  */
 export const writtenSpecShape = z.strictObject({
   name: described(

@@ -29,8 +29,15 @@ export const text = z.string().check(z.minLength(1));
 
 /** Returns the error of a check. `message` is the whole fault with its correction; `{}` stands for the value. */
 export function fault(message: string) {
-  const shown = (value: unknown) => (typeof value === 'string' ? JSON.stringify(cutText(value, 70)) : String(value));
-  return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shown(input)) };
+  return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shownValue(input, 70)) };
+}
+
+/** Returns a value as text of a fault. A text is quoted, and cut after `longest` characters. */
+export function shownValue(value: unknown, longest: number): string {
+  if (value === null || value === undefined || value === '') return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  return typeof value === 'string' ? JSON.stringify(cutText(value, longest)) : String(value);
 }
 
 export function patterned(pattern: RegExp, message: string): z.ZodMiniString<string> {

@@ -37,10 +37,8 @@ async function load(of: ClusterSpec, operands: readonly string[], options: PassE
   const output = { say: (line: string) => void printed.push(line) };
   const cli = { operands, options: { output: 'table', table }, output, signal, nowMs: Date.now } as unknown as Cli;
   const opened = { clock, running } as unknown as OpenTable;
-  const { loadKubeconfig, close } = await passEnvironment(cli, opened, options);
-  const access = await loadKubeconfig(of, signal);
-  await close();
-  return { access, printed };
+  await using passes = await passEnvironment(cli, opened, options);
+  return { access: await passes.loadKubeconfig(of, signal), printed };
 }
 
 test('passes use the kubeconfig of a running npm start to connect to the cluster of that run', async () => {
@@ -98,8 +96,7 @@ test.each([
     });
     afterThisTest(database.close);
     const options = { table: 'clusters', region: 'eu-test-1', endpointUrl: database.url };
-    const opened = await openTable(options, [], new AbortController().signal, () => 0);
-    afterThisTest(opened.close);
+    await using opened = await openTable(options, [], new AbortController().signal, () => 0);
     const found = await opened.adviceOnTtl();
     if (advice === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(advice);

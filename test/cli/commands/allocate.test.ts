@@ -111,9 +111,9 @@ describe('after the first passes', () => {
     expect(await held()).toBeUndefined();
   });
 
-  test('kbctl release releases an item of a Service only after confirmation', async () => {
+  test('kbctl release releases an item of a Service only with --yes', async () => {
     expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject(
-      ran(2, '', expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/)),
+      ran(2, '', expect.stringMatching(/error: Service default\/kubernetes has 10\.0\.0\.1\. .*--yes/)),
     );
     expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
     expect(documentIn(await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json'))).toMatchObject({

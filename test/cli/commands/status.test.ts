@@ -267,7 +267,7 @@ describe('after changes', () => {
     await (await addressesOf(world().table)).allocate(['10.0.0.50']);
     await world().runAllLoops();
     const finding = /last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/;
-    const strikes = /leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/;
+    const strikes = /leak +1 of 3 strikes: the third enforcing pass of cluster-ip-repair/;
     expectPrinted(await show(world(), 'ip', CLUSTER, '10.0.0.50'), 1, strikes, finding);
   });
 
