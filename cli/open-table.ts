@@ -53,16 +53,16 @@ async function adviceOnTtl(
   tableName: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const command = new DescribeTimeToLiveCommand({ TableName: tableName });
-  const found = await client.send(command, { abortSignal: signal }).catch((error: Error) => error);
-  if (!(found instanceof Error)) {
-    const { TimeToLiveStatus: status, AttributeName: attribute } = found.TimeToLiveDescription ?? {};
-    if (attribute === 'ttl' && (status === 'ENABLED' || status === 'ENABLING')) return undefined;
+  try {
+    const command = new DescribeTimeToLiveCommand({ TableName: tableName });
+    const { TimeToLiveDescription: ttl } = await client.send(command, { abortSignal: signal });
+    if (ttl?.AttributeName === 'ttl' && /^ENABL/.test(ttl.TimeToLiveStatus ?? '')) return undefined;
     return `table ${tableName} keeps expired items, because TTL on its attribute "ttl" is off: turn it on with "aws dynamodb update-time-to-live" (docs/installing.md).`;
+  } catch (error) {
+    // Without the permission for this request, or without a table, it is not known whether TTL is on.
+    if (!(error instanceof Error) || error.name !== 'UnknownOperationException') return undefined;
+    return `the database of table ${tableName} has no TTL: expired items stay, and the table grows slowly.`;
   }
-  // Without the permission for this request, or without a table, it is not known whether TTL is on.
-  if (found.name !== 'UnknownOperationException') return undefined;
-  return `the database of table ${tableName} has no TTL: expired items stay, and the table grows slowly.`;
 }
 
 type Found = Pick<OpenTable, 'tableName' | 'title' | 'running'> & { readonly client: DynamoDBClient };

@@ -93,12 +93,7 @@ async function outcomeOf({ name, file, before }: ApplyStep, table: KeyValueTable
   }
 }
 
-interface Shown {
-  readonly style?: Style;
-  readonly counted: string;
-}
-
-const SHOWN: Readonly<Record<ApplyStep['action'], Shown>> = {
+const SHOWN: Readonly<Record<ApplyStep['action'], { readonly style?: Style; readonly counted: string }>> = {
   create: { style: 'green', counted: 'to be created' },
   change: { style: 'yellow', counted: 'to be changed' },
   remove: { style: 'red', counted: 'to be removed' },

@@ -19,14 +19,12 @@ export interface SpecFiles {
   readonly faults: readonly string[];
 }
 
-type Stdin = AsyncIterable<Uint8Array>;
-
 const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
 const LARGEST_FILE = 16 * 1024 * 1024;
 
 /** Reads and checks the specs of the given files and folders; `-` is the standard input. Reads each file only once. */
-export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
+export async function readSpecFiles(named: readonly string[], stdin: AsyncIterable<Uint8Array>): Promise<SpecFiles> {
   const reads: (SpecFile | string)[] = [];
   const seen = new Set<string>();
   for (const name of named) {
@@ -52,7 +50,7 @@ async function filesOf(named: string): Promise<readonly string[]> {
 }
 
 /** Returns the specs and faults of a file, which was `named` itself or is in the folder `named`. */
-async function specsIn(file: string, named: string, stdin: Stdin): Promise<(SpecFile | string)[]> {
+async function specsIn(file: string, named: string, stdin: AsyncIterable<Uint8Array>): Promise<(SpecFile | string)[]> {
   const place = file === STDIN ? 'standard input' : file;
   let text: string;
   try {

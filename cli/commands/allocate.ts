@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, MOST_ITEMS, type RangeName } from '../../lib/allocate/request.ts';
-import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { isKept, readRequest } from '../../lib/table/requests.ts';
@@ -28,17 +27,15 @@ interface AllocateOptions extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
 }
 
+type Operands = readonly string[];
+
 interface ReleaseOptions extends GlobalOptions, ConnectionOptions {
   readonly owner?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-interface NamedItems {
-  readonly kind: ItemKind;
-  readonly name: string;
-  readonly values: readonly string[];
-}
+const CLAIMED_BY = 'which Services can claim the hold: any, or those with the label of the owner';
 
 export function allocateCommand(act: Act): Command {
   return new Command('allocate')
@@ -59,40 +56,34 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, Number)
     .option('--hold <duration>', 'the duration, such as 1h, or forever; default: 15m', parseHoldFor)
     .option('--owner <name>', 'the owner of the hold; default: your user name')
-    .addOption(
-      new Option(
-        '--taken-up-by <services>',
-        'which Services can claim the hold: any, or those with the label of the owner',
-      )
-        .choices(['any', 'owner'])
-        .default('any'),
-    )
-    .option(
-      '--request-id <id>',
-      'repeating the command with this id allocates nothing twice, for a day; default: random',
-    )
+    .addOption(new Option('--taken-up-by <services>', CLAIMED_BY).choices(['any', 'owner']).default('any'))
+    .option('--request-id <id>', 'repeating this id within a day allocates nothing twice; default: random')
     .option('--dry-run', 'allocate nothing, and print what would be allocated');
   if (kind === 'ip') command.option('--secondary', 'allocate from the second range of the cluster');
-  return withConnectionOptions(command).action(
-    act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
-  );
+  const action = act<AllocateOptions>((cli, operands, options) => allocate(cli, kind, operands, options));
+  return withConnectionOptions(command).action(action);
 }
 
-async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): Promise<ExitCode> {
+async function allocate(cli: Cli, kind: ItemKind, operands: Operands, options: AllocateOptions): Promise<ExitCode> {
   const { output } = cli;
-  if (named.values.length > 0 && (options.count !== undefined || options.secondary)) {
-    throw usageError(`Use either --count and --secondary, or the ${ITEM_NOUNS[named.kind]}s.`);
+  const [name = '', ...values] = operands;
+  if (values.length > 0 && (options.count !== undefined || options.secondary)) {
+    throw usageError(`Use either --count and --secondary, or the ${ITEM_NOUNS[kind]}s.`);
   }
   const { table, clock } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
-  const { spec } = await registeredCluster(table, named.name);
+  const { spec } = await registeredCluster(table, name);
+  const served = await readServedRanges(table, spec);
   const { requestId = `kbctl-${randomUUID()}` } = options;
   const nowMs = clock.nowMs();
-  const until = await holdEnd(table, named.name, options, nowMs);
+  const until = await holdEnd(table, name, options, nowMs);
   const request: AllocateRequest = {
     requestId,
     cluster: spec.name,
     operation: 'allocate',
-    items: itemsOf(spec, await readServedRanges(table, spec), named, options),
+    items:
+      values.length > 0
+        ? values.map((text) => requestItem(itemPlaceOf(spec, kind, text, served)))
+        : [anyOf(kind, options)],
     hold: { owner: options.owner ?? ownerFrom(), takenUpBy: options.takenUpBy, ...defined({ until }) },
     ...(options.dryRun && { dryRun: true }),
   };
@@ -103,18 +94,14 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
   return EXIT.fine;
 }
 
-function itemsOf(
-  spec: ClusterSpec,
-  served: ServiceCidrUsage | undefined,
-  { kind, values }: NamedItems,
-  { count = 1, secondary }: AllocateOptions,
-): AllocateRequest['items'] {
-  if (values.length > 0) return values.map((text) => requestItem(itemPlaceOf(spec, kind, text, served)));
+type RequestItem = AllocateRequest['items'][number];
+
+function anyOf(kind: ItemKind, { count = 1, secondary }: AllocateOptions): RequestItem {
   const range = kind === 'port' ? 'servicenodeports' : secondary ? 'secondaryserviceips' : 'serviceips';
-  return [{ range, next: true, count }];
+  return { range, next: true, count };
 }
 
-function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][number] {
+function requestItem({ kind, key, item }: ItemPlace): RequestItem {
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
@@ -157,13 +144,13 @@ function releaseItems(act: Act, kind: ItemKind): Command {
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')
     .option('--yes', 'release from the table without reading Services');
-  return withConnectionOptions(command).action(
-    act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
-  );
+  const action = act<ReleaseOptions>((cli, operands, options) => release(cli, kind, operands, options));
+  return withConnectionOptions(command).action(action);
 }
 
-async function release(cli: Cli, { kind, name, values }: NamedItems, options: ReleaseOptions): Promise<ExitCode> {
+async function release(cli: Cli, kind: ItemKind, operands: Operands, options: ReleaseOptions): Promise<ExitCode> {
   const { output } = cli;
+  const [name = '', ...values] = operands;
   const { owner, yes, dryRun } = options;
   const { table } = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);

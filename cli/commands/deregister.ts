@@ -114,17 +114,16 @@ async function refusal(
   address: string,
   result: Exclude<DeregisterResult, Deregistered>,
 ): Promise<Error> {
-  const { message } = result;
-  if (result.outcome === 'notRegistered') {
-    return spec.endpoints.reconciler === 'none'
-      ? configurationError(`${message}.`)
-      : notAnApiServer(cli, spec, address);
+  if (result.outcome === 'notRegistered' && spec.endpoints.reconciler !== 'none') {
+    return notAnApiServer(cli, spec, address);
   }
-  if (result.reason === 'undone') return configurationError(`${message}.`);
-  if (result.reason !== 'lastLiveAddress') return configurationError(`${message}. Nothing was changed.`);
-  return configurationError(
-    `${address} is the last live address of ${spec.name}: without it the kubernetes Service has no endpoints. Wait for another ("kbctl get leases ${spec.name}"), or use --last-one. Nothing was changed.`,
-  );
+  if (result.outcome === 'refused' && result.reason === 'lastLiveAddress') {
+    return configurationError(
+      `${address} is the last live address of ${spec.name}: without it the kubernetes Service has no endpoints. Wait for another ("kbctl get leases ${spec.name}"), or use --last-one. Nothing was changed.`,
+    );
+  }
+  const isUnchanged = result.outcome === 'refused' && result.reason !== 'undone';
+  return configurationError(`${result.message}.${isUnchanged ? ' Nothing was changed.' : ''}`);
 }
 
 async function notAnApiServer(cli: Cli, spec: ClusterSpec, address: string): Promise<Error> {

@@ -57,11 +57,12 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   const { servePage, statusReader } = await import('../page/serve-page.ts');
   // The table is in this process, so its clock is the clock of this process.
   const nowMs = Date.now;
+  const folder = options.data === undefined ? '' : ` --data ${shellWord(options.data)}`;
   const kbctl = calledAs(process.argv[1] ?? '', process.cwd());
   await runLoops(start, signal, {
     write: (line) => output.lines([line]),
     paint: output.paint,
-    hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
+    hints: [`${kbctl} status${folder}`, `${kbctl} explain${folder}`],
     ...(options.page && {
       servePage: async ({ table }, cluster) => {
         const read = statusReader(table, `local ${cluster}`, nowMs);
@@ -102,11 +103,6 @@ function startOptions({ filename, kubeconfig, context, admission, demo, data }: 
   const chosen = defined({ kubeconfigFile: kubeconfig, context, admissionPort: admission });
   const real = filename === undefined ? undefined : { specFile: filename, ...chosen };
   return defined({ dataFolder: data, real, demo });
-}
-
-/** Returns the options with which other commands find the data folder. The default folder needs no options. */
-function toFolder(data: string | undefined): string {
-  return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }
 
 /**

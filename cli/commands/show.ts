@@ -63,7 +63,7 @@ async function show(
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
 
 function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
-  const { item, state, services, ipAddress, hold, strikes, findings, faults } = status;
+  const { item, range, key, band, state, services, ipAddress, hold, strikes, findings, faults } = status;
   const line = (title: string, text: string, style?: Style) =>
     wrapped(text, output.textWidth, `  ${title.padEnd(9)} `).map((one) =>
       style === undefined ? one : output.paint(style, one),
@@ -71,7 +71,7 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
   const shownState = state === 'taken' && hold !== undefined && !services?.length ? 'held' : state;
   return [
     `${output.paint('bold', item)}  ${output.paint(STATE_STYLES[state], shownState)}`,
-    ...line('range', rangeText(status)),
+    ...line('range', `${range} (${nameOfKey(key)}), ${band} band${band === 'static' ? ' (allocated last)' : ''}`),
     ...line('written', savedText(status, spec, nowMs)),
     ...(services === undefined ? [] : line('services', servicesText(services, nowMs))),
     ...(ipAddress === undefined ? [] : line('ipaddress', withAge(parentText(ipAddress), ipAddress, nowMs))),
@@ -92,11 +92,6 @@ function parentText({ parent, managedBy }: IpAddress): string {
 
 function withAge(name: string, { createdAtMs }: Pick<ServiceUse, 'createdAtMs'>, nowMs: number): string {
   return createdAtMs === 0 ? name : `${name} (created ${formatAge(nowMs - createdAtMs)} ago)`;
-}
-
-function rangeText({ range, key, band }: ItemStatus): string {
-  const when = band === 'static' ? ' (allocated last)' : '';
-  return `${range} (${nameOfKey(key)}), ${band} band${when}`;
 }
 
 function savedText(

@@ -92,11 +92,9 @@ export function checkPorts(draft: SpecDraft, report: Report): void {
   checkClashes(draft, report);
 }
 
-function checkPortNames(
-  list: SpecPath,
-  ports: readonly ({ readonly name?: string | undefined } | undefined)[],
-  report: Report,
-): void {
+type Named = { readonly name?: string | undefined } | undefined;
+
+function checkPortNames(list: SpecPath, ports: readonly Named[], report: Report): void {
   const first = firstIndexes(ports.map((port) => port?.name));
   for (const [index, { name } = {}] of ports.entries()) {
     const at = [...list, index, 'name'];

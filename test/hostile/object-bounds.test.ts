@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
-import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
+import { parseClusterSpec, validateClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { CLUSTERS, clusterContent, readCluster } from '../../lib/table/clusters.ts';

@@ -1,4 +1,4 @@
-import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import { validateClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 
 /** The required fields of a spec. All other fields have their defaults. */
 export const minimal = {

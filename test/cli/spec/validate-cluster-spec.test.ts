@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import { validateClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { type Loop, SCHEDULE_SECONDS, writtenSpecShape } from '../../../lib/spec/cluster-spec.ts';
 import { specIn } from '../../support/a-cluster-spec.ts';
 import { aSpec, faultsOf, minimal } from './spec-support.ts';

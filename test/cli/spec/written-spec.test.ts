@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
-import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
+import { parseClusterSpec, validateClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
 import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
-import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { differenceLine, specDifference, writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { type ClusterSpec, SCHEDULE_SECONDS } from '../../../lib/spec/cluster-spec.ts';
 import { type JsonSchema, SPEC_SCHEMA } from '../../../tools/json-schemas.ts';
