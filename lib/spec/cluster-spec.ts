@@ -1,5 +1,14 @@
 import * as z from 'zod/mini';
-import { CLUSTER_NAME, described, fault, integer, optional, patterned, storedShape, withDefault } from './shapes.ts';
+import {
+  CLUSTER_NAME,
+  described,
+  errorText,
+  integer,
+  optional,
+  patterned,
+  storedShape,
+  withDefault,
+} from './shapes.ts';
 import {
   apiServer,
   DEFAULT_CLUSTER_IP_RANGE,
@@ -39,7 +48,7 @@ export const DAY_SECONDS = 86_400;
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
   const message = `${loop} cannot run every {} s: write a multiple of ${seconds}, its schedule, at most ${DAY_SECONDS} (a day)`;
-  const type = integer(seconds, DAY_SECONDS, message).check(z.multipleOf(seconds, fault(message)));
+  const type = integer(seconds, DAY_SECONDS, message).check(z.multipleOf(seconds, errorText(message)));
   return withDefault(seconds, type, `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS}.`);
 }
 
@@ -53,7 +62,7 @@ const endpoints = z.strictObject({
   ),
   masterCount: withDefault(
     1,
-    z.int().check(z.gte(1, fault('{} is not above 0: write the number of API servers'))),
+    z.int().check(z.gte(1, errorText('{} is not above 0: write the number of API servers'))),
     'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
   ),
   leaseSeconds: withDefault(

@@ -28,7 +28,7 @@ export function optional<Type extends z.ZodMiniType>(
 export const text = z.string().check(z.minLength(1));
 
 /** Returns the error of a check. `message` is the whole fault with its correction; `{}` stands for the value. */
-export function fault(message: string) {
+export function errorText(message: string) {
   return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shownValue(input, 70)) };
 }
 
@@ -41,11 +41,11 @@ export function shownValue(value: unknown, longest: number): string {
 }
 
 export function patterned(pattern: RegExp, message: string): z.ZodMiniString<string> {
-  return z.string().check(z.regex(pattern, fault(message)));
+  return z.string().check(z.regex(pattern, errorText(message)));
 }
 
 export function integer(minimum: number, maximum: number, message: string): z.ZodMiniNumberFormat {
-  return z.int().check(z.gte(minimum, fault(message)), z.lte(maximum, fault(message)));
+  return z.int().check(z.gte(minimum, errorText(message)), z.lte(maximum, errorText(message)));
 }
 
 /** Removes the bounds that `z.toJSONSchema` adds to every integer. */

@@ -4,7 +4,7 @@ import { type Network, networkContains, parseCidr } from '../allocator/network.t
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { defined } from '../util/values.ts';
-import { described, fault, integer, optional, patterned, text, withDefault } from './shapes.ts';
+import { described, errorText, integer, optional, patterned, text, withDefault } from './shapes.ts';
 
 /** Upstream's default ranges. An empty text in a spec also means the default. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
@@ -268,7 +268,7 @@ export const serviceRanges = completed(
         described(z.string(), 'One CIDR, or two with a comma and no space between.'),
         described(z.array(z.string()), 'One CIDR, or two.', { minItems: 1, maxItems: 2 }),
       ],
-      fault('is {}: write a CIDR such as 10.0.0.0/24, or a list of two of different families'),
+      errorText('is {}: write a CIDR such as 10.0.0.0/24, or a list of two of different families'),
     ),
     "The API servers' --service-cluster-ip-range: one CIDR, or two of different families, as a list or in one text with a comma and no space between. The first has 8 addresses or more. With allocator table at most 20 host bits each.",
     { examples: ['10.0.0.0/16', '10.0.0.0/16,fd00:10::/112', ['10.0.0.0/16', 'fd00:10::/112']] },
@@ -294,7 +294,7 @@ export const serviceNodePortRange = z.prefault(
           described(z.string(), 'A-B, A+N, or one port.'),
           described(z.int(), 'One port.', { minimum: 0, maximum: 65_535 }),
         ],
-        fault('is {}: write a range such as 30000-32767'),
+        errorText('is {}: write a range such as 30000-32767'),
       ),
       "The API servers' --service-node-port-range: A-B, A+N (A and the N ports after it), or one port.",
       { examples: ['30000-32767', '30000+2767'] },
