@@ -31,10 +31,8 @@ export interface Undo {
 const LEAST_UNCLAIMED = 16;
 /** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of it. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** The number of bytes of one bit number and its comma, in the largest range. */
-const BIT_BYTES = 8;
-/** The number of bytes of the entry of a Service or of a namespace, without the name. */
-const NAME_BYTES = 8;
+/** The bytes of a bit number with its comma, and of the entry of a Service or of a namespace without the name. */
+const ENTRY_BYTES = 8;
 
 /**
  * Allocates all items that a Service lacks, or no item. Items that earlier reviews allocated for the Service already
@@ -115,7 +113,7 @@ function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: Se
   const [ownBits, ownBytes] = [countUnclaimed(own), bytesOf(own)];
   const roomBytes = MOST_UNCLAIMED_BYTES - bytesOf(unclaimed);
   return (count) => {
-    const bytes = namespace.length + name.length + 2 * NAME_BYTES + count * BIT_BYTES;
+    const bytes = namespace.length + name.length + (2 + count) * ENTRY_BYTES;
     const hasRoom = ownBytes + bytes <= roomBytes - bytes;
     return count === 0 || (hasRoom && count <= free && ownBits + count <= Math.max(LEAST_UNCLAIMED, free - count));
   };
@@ -124,7 +122,7 @@ function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: Se
 function bytesOf(unclaimed: readonly Unclaimed[]): number {
   const namespaces = new Set(unclaimed.map(({ namespace }) => namespace));
   const names = [...namespaces, ...unclaimed.map(({ name }) => name)];
-  return names.reduce((sum, { length }) => sum + length + NAME_BYTES, countUnclaimed(unclaimed) * BIT_BYTES);
+  return names.reduce((sum, { length }) => sum + length + ENTRY_BYTES, countUnclaimed(unclaimed) * ENTRY_BYTES);
 }
 
 function tooManyUnclaimed({ namespace }: ServiceName): Refusal {
