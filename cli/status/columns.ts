@@ -11,7 +11,6 @@ import {
   type RangeStatus,
   wholeRanges,
 } from './cluster-status.ts';
-import { isOneOfMany } from './loops-and-leases.ts';
 
 const CELLS = 10;
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
@@ -139,8 +138,6 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
 
 function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
-  const isKnown = loops.some(({ lastRanAtMs }) => lastRanAtMs !== undefined);
-  if (!isKnown && loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 

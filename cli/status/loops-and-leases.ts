@@ -56,16 +56,6 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
 
-const MINUTE_MS = 60_000;
-
-/**
- * Returns whether the exact time of the loop's last pass is unknown. A pass without changes or findings is recorded only once a
- * minute, so it is only known that the loop ran within the last minute.
- */
-export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
-  return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
-}
-
 /** Returns the API servers of the spec in its order, each host name with its addresses, then leases of other addresses. */
 export function apiServerStatuses(
   { apiServers, endpoints }: ClusterSpec,

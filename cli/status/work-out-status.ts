@@ -145,8 +145,7 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
  * Reports that the last pass found no active lease. Otherwise reports each API server that has no lease or an expired lease,
  * but only after a recent pass, because the leases are outdated without passes.
  */
-function aboutLeases(parts: Parts): Attention[] {
-  const { inputs, health, apiServers, findings, nowMs } = parts;
+function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): Attention[] {
   const { spec } = inputs.cluster;
   const loop = health.loops.find((status) => status.loop === 'kubernetes-service');
   if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
@@ -155,7 +154,7 @@ function aboutLeases(parts: Parts): Attention[] {
       .map((line) => `; ${line}`)
       .join('');
     const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
-    return [{ level: 'unhealthy', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
+    return [{ level: 'unhealthy', word: 'noLiveLease', message, next: hintFor('noLiveLease', spec) }];
   }
   const { state: loopState, lastPass } = loop ?? {};
   if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
@@ -193,19 +192,7 @@ function whyNotLive(server: ApiServerStatus, nowMs: number): string {
   return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
-/** Returns the next step if no lease is active. If all API servers are withdrawn, the step is to undo one withdrawal. */
-function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
-  const withdrawn = apiServers.filter(
-    ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,
-  );
-  const [first] = withdrawn;
-  const { spec } = inputs.cluster;
-  if (first?.address === undefined || withdrawn.length < apiServers.length) return hintFor('noLiveLease', spec);
-  return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay unchanged`;
-}
-
-function aboutFindings(parts: Parts): Attention[] {
-  const { inputs, health, findings } = parts;
+function aboutFindings({ inputs, health, findings }: Parts): Attention[] {
   const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();
   return [...groups].flatMap((alike): Attention[] => {
     const [first] = alike;
@@ -218,8 +205,7 @@ function aboutFindings(parts: Parts): Attention[] {
     const all = record === undefined ? 1 : (findingCounts(record).get(first.type) ?? 1);
     const others = all === 1 ? '' : ` (and ${all - 1} more)`;
     const message = oneLine(`${first.message}${others}`);
-    const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.resolution;
-    return [{ level, word: first.type, message, next }];
+    return [{ level, word: first.type, message, next: first.resolution }];
   });
 }
 

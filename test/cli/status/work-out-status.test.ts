@@ -266,13 +266,14 @@ describe('API servers', () => {
   });
 
   test.each([
-    ['the end of a withdrawal, and the command for it', MINUTE_MS, WITHDRAWN, 'kbctl deregister demo 10.9.8.7 --undo'],
-    ['the last probe after a withdrawal is over', -1, SILENT_SINCE, 'kbctl doctor demo shows why no API server'],
-  ])('the problem that no API server has an active lease shows %s', (_, endsInMs, message, next) => {
+    ['the end of a withdrawal', MINUTE_MS, WITHDRAWN],
+    ['the last probe after a withdrawal is over', -1, SILENT_SINCE],
+  ])('the problem that no API server has an active lease shows %s', (_, endsInMs, message) => {
     const leases = [aLease({ withdrawnUntilMs: NOW_MS + endsInMs, lastProbe: 'answered 503' })];
     const problemsOf = (record: object) => statusOf({ records: endpointsRecord(record), leases }).attention;
     const whole = `no API server has a valid lease; the endpoints stay unchanged; ${message}`;
-    const problem = { level: 'unhealthy', word: 'noLiveLease', next: expect.stringMatching(`^${next} .*; the end`) };
+    const next = expect.stringContaining('kbctl doctor demo shows why no API server');
+    const problem = { level: 'unhealthy', word: 'noLiveLease', next };
     expect(problemsOf({ counts: { activeLeases: 0 } })).toMatchObject([{ ...problem, message: whole }]);
     const findings = [{ type: 'noLiveLease', message: 'refused' }];
     expect(problemsOf({ findings })).toMatchObject([problem]);
