@@ -67,12 +67,6 @@ export const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** Alarms without a rule, with the reason. `release-failing`, which is only for deployments, has neither. */
-export const WITHOUT_RULE: Readonly<Record<string, string>> = {
-  admission: '`kbctl run` serves no webhook',
-  'unqueued-ticks': '`kbctl run` has no queue',
-};
-
 /** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
 export function prometheusRules(): string {
   const rules = Object.entries(ALARM_GUIDES).flatMap(([section, { severity, impact, run }]) => {
@@ -148,7 +142,7 @@ export function guideTable(): string[] {
     '| --- | --- | --- | --- | --- |',
     ...Object.entries(ALARM_GUIDES).map(([section, { severity, impact, stack, run }]) => {
       const first = stack === DOCTOR ? '[invoke `doctor`](#nothing-ran)' : commandOf(stack);
-      const other = run === stack ? 'same' : run === '' ? (WITHOUT_RULE[section] ?? '–') : commandOf(run);
+      const other = run === stack ? 'same' : run === '' ? '–' : commandOf(run);
       return `| [${section}](#${section}) | ${conditionsOf(section)} | ${severity}: ${impact} | ${first} | ${other} |`;
     }),
   ];
