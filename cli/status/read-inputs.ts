@@ -7,7 +7,6 @@ import { type Item, type KeyValueTable, TableError } from '../../lib/table/key-v
 import { decodeLeases, LEASES } from '../../lib/table/leases.ts';
 import { decodeRange } from '../../lib/table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../../lib/table/run-records.ts';
-import { eachOf } from '../../lib/util/async.ts';
 
 export interface StatusInputs {
   readonly cluster: ListedCluster;
@@ -25,13 +24,10 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** The key of the table item. Empty if the table's error does not contain the key. */
+  /** The key of the table item, or the beginning of the keys of a list that cannot be read because of one item. */
   readonly key: string;
   readonly message: string;
 }
-
-/** The number of clusters that are read at once. Their requests, three each, need fewer connections than the client has. */
-export const AT_A_TIME = 16;
 
 /** `brief`: stored ranges are not read, and the status has the figures of the last passes instead. */
 export type StatusDetails = 'full' | 'brief';
@@ -44,24 +40,13 @@ export async function readInputs(
   details: StatusDetails,
 ): Promise<StatusInputs> {
   const { name } = cluster.spec;
-  const unreadable = new Map<string, UnreadableItem>();
-  /** Records that a table item is unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
+  const unreadable: UnreadableItem[] = [];
+  /** Records that table items are unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-    // The list and the later read of one table item fail with the same message. The entry of the read, which knows the key,
-    // then replaces the entry of the list.
-    unreadable.set(error.message, { key, message: error.message });
+    unreadable.push({ key, message: error.message });
   };
-  const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {
-    const items = await eachOf(keys, AT_A_TIME, (key) => table.get(name, key).catch((error) => note(key, error)));
-    return items.filter((item) => item !== undefined);
-  };
-  /** Lists the items with the prefix. If an item makes the list fail, reads the known keys one by one. */
-  const readItems = (prefix: string, knownKeys: readonly string[]): Promise<readonly Item[]> =>
-    table.list(name, prefix).catch((error) => {
-      note('', error);
-      return readKeys(knownKeys);
-    });
+  const list = async (prefix: string) => (await table.list(name, prefix).catch((error) => note(prefix, error))) ?? [];
   const decoded = <Content>(items: readonly Item[], decode: (item: Item) => Content): Content[] =>
     items.flatMap((item) => {
       try {
@@ -70,21 +55,21 @@ export async function readInputs(
         return note(item.key, error) ?? [];
       }
     });
-  const [leases, runs, ranges] = await Promise.all([
-    readKeys([LEASES]),
-    readItems('runs/', LOOPS.map(runKey)),
-    details === 'full' ? readItems('ranges/', Object.values(RANGE_KEYS)) : undefined,
+  const [lease, runs, ranges] = await Promise.all([
+    table.get(name, LEASES).catch((error) => note(LEASES, error)),
+    list('runs/'),
+    details === 'full' ? list('ranges/') : undefined,
   ]);
   const ownRuns = runs.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop)));
   return {
     cluster,
     pausedAll,
-    leases: decoded(leases, decodeLeases).flat(),
+    leases: decoded(lease === undefined ? [] : [lease], decodeLeases).flat(),
     records: Object.fromEntries(
       decoded(ownRuns, (item) => [item.key.slice('runs/'.length), decodeRunRecord(item)] as const),
     ),
     ...(ranges && { ranges: decoded(ranges, savedRange).flat() }),
-    unreadable: [...unreadable.values()],
+    unreadable,
   };
 }
 
