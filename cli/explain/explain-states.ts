@@ -1,15 +1,4 @@
-import {
-  APPLY_SPEC,
-  DELETE_SERVICES,
-  DOCTOR,
-  group,
-  HOLDS,
-  OWNER,
-  RANGES,
-  REBUILD,
-  SEE_PROBES,
-  step,
-} from './explanation.ts';
+import { APPLY_SPEC, DELETE_SERVICES, DOCTOR, group, HOLDS, RANGES, REBUILD, SEE_PROBES, step } from './explanation.ts';
 
 const STATUS = step('See the item.', 'kbctl status <cluster>');
 const NO_TICKS = 'The functions, or the local run, do not run.';
@@ -106,15 +95,6 @@ const OF_INFORMATION = group(
       resolution: [
         step('See the reason.', 'kbctl status <cluster>'),
         step('Resume it, or all clusters.', 'kbctl resume <cluster>', 'kbctl resume --all'),
-      ],
-    },
-    observing: {
-      title: 'Another stack owns the cluster, and this one only observes',
-      what: 'The first stack on a table owns the cluster; a second one, or a renamed one, only logs what it would write.',
-      resolution: [
-        OWNER,
-        step('Move the cluster to the new stack.', 'kbctl cluster take-over <cluster> --stack <stack>'),
-        step('Or remove the second stack.'),
       ],
     },
     withdrawn: {
