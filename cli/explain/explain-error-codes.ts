@@ -168,11 +168,6 @@ const OF_LATER_PASSES = group(
       what: 'Until a pass sees them, they may take at most what is left for others. The Service was refused (429). Services may be refused after the webhook and created again, or repair passes do not run.',
       resolution: [RUN_PASSES],
     },
-    InProgress: {
-      title: 'Another invocation of the same release may still run',
-      what: 'Its result is known after 35 seconds at most.',
-      resolution: [step('Send it again with the same id at the time in the message.')],
-    },
   },
 );
 
