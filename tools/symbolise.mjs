@@ -1,7 +1,7 @@
 // Prints a log, and replaces the positions in bundles of functions by positions in the sources:
 //   npm run -s symbolise <log.txt             after "npm run package" of the same version
 //   node symbolise.mjs <log.txt               in the folder of a release
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import path from 'node:path';
 
@@ -12,18 +12,12 @@ if (folder === undefined) {
   process.exit(1);
 }
 
-const maps = new Map();
-
-function mapOf(bundle) {
-  if (!maps.has(bundle)) {
-    const file = path.join(folder, `${bundle}.map`);
-    maps.set(bundle, existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : undefined);
-  }
-  return maps.get(bundle);
-}
+const files = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.map'));
+const mapOf = (name) => new SourceMap(JSON.parse(readFileSync(path.join(folder, name), 'utf8')));
+const maps = new Map(files.map((name) => [name.slice(0, -'.map'.length), mapOf(name)]));
 
 function sourceOf(position, bundle, line, column) {
-  const { fileName, lineNumber, columnNumber } = mapOf(bundle)?.findOrigin(Number(line), Number(column)) ?? {};
+  const { fileName, lineNumber, columnNumber } = maps.get(bundle)?.findOrigin(Number(line), Number(column)) ?? {};
   return fileName === undefined ? position : `${fileName.replace(/^(\.\.\/)+/, '')}:${lineNumber}:${columnNumber}`;
 }
 
