@@ -22,8 +22,6 @@ export interface PageServerOptions {
   /** The key in the address of the page. Default: a random key. */
   readonly key?: string | undefined;
   readonly pollMs?: number;
-  /** The time for which a result is used before the table is read again. */
-  readonly freshMs?: number;
   readonly nowMs?: () => number;
 }
 
@@ -48,13 +46,11 @@ const HOST = '127.0.0.1';
 
 /** Serves the page to this machine. @throws CliError if the port is not free */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
-  const { freshMs = 1_000, nowMs = Date.now } = options;
+  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000, nowMs = Date.now } = options;
   const ended = new AbortController();
   const reads = new Map<string | undefined, () => Promise<FleetStatus>>();
-  const sharing = { freshMs, nowMs, ended: ended.signal };
   const read = (cluster?: string) => {
-    const shared = reads.get(cluster) ?? sharedRead((signal) => options.read(signal, cluster), sharing);
+    const shared = reads.get(cluster) ?? sharedRead((signal) => options.read(signal, cluster), nowMs, ended.signal);
     reads.set(cluster, shared);
     return shared();
   };
@@ -66,17 +62,19 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
 }
 
 const TIMEOUT_MS = 10_000;
+const FRESH_MS = 1_000;
 
-/** Shares one read among all requests, which use its result for `freshMs`. The first request after this time reads again. */
+/** Shares one read among all requests, which use its result for a second. The first request after this time reads again. */
 export function sharedRead<T>(
   read: (signal: AbortSignal) => Promise<T>,
-  { freshMs, nowMs, ended }: { readonly freshMs: number; readonly nowMs: () => number; readonly ended: AbortSignal },
+  nowMs: () => number,
+  ended: AbortSignal,
 ): () => Promise<T> {
   let latest: Promise<T> | undefined;
-  // Until a read has ended, all requests share it, even if it takes longer than `freshMs`.
+  // Until a read has ended, all requests share it, even if it takes longer than a second.
   let endedAtMs = Number.POSITIVE_INFINITY;
   return () => {
-    if (latest === undefined || nowMs() - endedAtMs >= freshMs) {
+    if (latest === undefined || nowMs() - endedAtMs >= FRESH_MS) {
       endedAtMs = Number.POSITIVE_INFINITY;
       const signal = AbortSignal.any([ended, AbortSignal.timeout(TIMEOUT_MS)]);
       latest = unlessAborted(signal, () => read(signal)).finally(() => {

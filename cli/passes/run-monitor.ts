@@ -175,14 +175,12 @@ function plain(status: number, text: string): LocalReply {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }
 
-/** The time for which scrapes share one result. */
-const FRESH_MS = 1_000;
 const MOST_CONNECTIONS = 64;
 
 /** @throws CliError if it cannot listen at the address */
 export async function serveMonitor(monitor: RunMonitor, address: ListenAddress, nowMs: () => number) {
   const ended = new AbortController();
-  const metrics = sharedRead(() => monitor.metrics(), { freshMs: FRESH_MS, nowMs, ended: ended.signal });
+  const metrics = sharedRead(() => monitor.metrics(), nowMs, ended.signal);
   const server = createServer(
     { requestTimeout: 10_000, headersTimeout: 5_000 },
     answering((request) => answerMonitorRequest(request, { ...monitor, metrics })),

@@ -21,7 +21,9 @@ const read = async (_: AbortSignal, name?: string) => {
   const shown = clusters.filter((cluster) => name === undefined || cluster.name === name);
   return aFleetStatus(shown, { atMs: NOW_MS + 1_000 * reads });
 };
-const serve = (port = 0, pollMs = 30) => servePage({ read, key: KEY, freshMs: 0, pollMs, port });
+// The clock of the server runs fast, so that each request reads again.
+const nowMs = () => Date.now() * 1_000;
+const serve = (port = 0, pollMs = 30) => servePage({ read, key: KEY, nowMs, pollMs, port });
 
 beforeEach(async () => {
   clusters = [aClusterStatus({ name: 'prod-eu-1' }), aClusterStatus({ name: 'prod-eu-2' })];

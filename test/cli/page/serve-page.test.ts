@@ -150,7 +150,9 @@ test('concurrent requests to the page cause one read of the table', async () => 
 
 test('the page answers with an error while the table cannot be read', async () => {
   const answers = [() => Promise.reject(new Error('no answer'))];
-  const server = await serve({ read: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
+  const times = [0, 1_000, 1_000];
+  const nowMs = () => times.shift() ?? 1_000;
+  const server = await serve({ read: () => (answers.shift() ?? (async () => FLEET))(), nowMs });
   expect(await ask(server, '/')).toMatchObject({ status: 503, body: 'The table cannot be read: no answer\n' });
   expect(await ask(server, '/')).toMatchObject({ status: 200 });
 });
@@ -206,8 +208,12 @@ test.each<[string, () => Promise<string>]>([
 ])('sharedRead returns the same %s until it has expired, and then reads again', async (_, answer) => {
   const answers = [answer, async () => 'second'];
   const clock = { nowMs: 1_000 };
-  const options = { freshMs: 1_000, nowMs: () => clock.nowMs, ended: new AbortController().signal };
-  const get = sharedRead(async () => answers.shift()?.(), options);
+  const { signal } = new AbortController();
+  const get = sharedRead(
+    async () => answers.shift()?.(),
+    () => clock.nowMs,
+    signal,
+  );
   const read = () => get().catch(({ message }: Error) => message);
   await read();
   clock.nowMs = 1_999;
