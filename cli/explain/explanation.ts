@@ -22,11 +22,9 @@ export interface Explanation {
   readonly hint?: string;
 }
 
-export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 'causes' | 'reasons'> {
-  /** Absent if `what` contains the cause. */
-  readonly causes?: readonly string[];
-  readonly reasons?: readonly string[];
-}
+/** Causes are absent if `what` contains the cause. */
+type Entry = Omit<Explanation, 'word' | 'kind' | 'severity' | 'causes' | 'reasons'> &
+  Partial<Pick<Explanation, 'causes' | 'reasons'>>;
 
 export type Explained<Word extends string> = Readonly<Record<Word, Entry & Pick<Explanation, 'severity'>>>;
 
