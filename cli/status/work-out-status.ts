@@ -94,19 +94,25 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
 /** The findings about probes, which are outdated during a pause. */
 const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
+/** A problem whose next step, if it has none, is the hint for its word. */
+type Problem = Omit<Attention, 'next'> & Partial<Pick<Attention, 'next'>>;
+
 function attentionFor(parts: Parts): Attention[] {
+  const { spec } = parts.inputs.cluster;
   const all = [
     ...aboutLoops(parts),
-    ...aboutUnreadable(parts),
+    ...parts.unreadable.map(({ message }): Problem => ({ level: 'unhealthy', word: 'unreadable', message })),
     ...aboutLeases(parts),
     ...aboutFindings(parts),
     ...aboutRanges(parts),
-  ];
+  ].map(({ level, word, message: text, next = hintFor(word, spec) }): Attention => {
+    return { level, word, message: text.replace(/[\s\p{Cc}]+/gu, ' ').trim(), next };
+  });
   return [...all.filter(({ level }) => level === 'unhealthy'), ...all.filter(({ level }) => level === 'warning')];
 }
 
 /** Returns one problem for each cause: loops that fail for the same reason are one problem. */
-function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Attention[] {
+function aboutLoops({ health: { loops, overdue }, nowMs }: Parts): Problem[] {
   const isOverdue = ({ loop }: LoopStatus) => overdue.includes(loop);
   const bad = loops.filter(
     (status) => ['failing', 'late'].includes(status.state) || (status.state === 'neverRan' && isOverdue(status)),
@@ -114,13 +120,12 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
   // The message of an error without a server quotes its request, so quoted texts are removed before messages are compared.
   const causeOf = ({ state, lastPass }: LoopStatus) =>
     state === 'failing' ? (lastPass?.error?.server ?? errorText(lastPass?.error).replaceAll(/"[^"]*"/g, '')) : state;
-  return [...Map.groupBy(bad, causeOf).values()].map((alike): Attention => {
+  return [...Map.groupBy(bad, causeOf).values()].map((alike): Problem => {
     const { state = 'late' } = alike[0] ?? {};
     return {
       level: state !== 'failing' || alike.some(isOverdue) ? 'unhealthy' : 'warning',
       word: state,
-      message: oneLine(state === 'failing' ? failureOf(alike) : alike.map((loop) => lateness(loop, nowMs)).join('. ')),
-      next: hintFor(state, inputs.cluster.spec),
+      message: state === 'failing' ? failureOf(alike) : alike.map((loop) => lateness(loop, nowMs)).join('. '),
     };
   });
 }
@@ -136,25 +141,17 @@ function lateness({ loop, lastPass, intervalSeconds }: LoopStatus, nowMs: number
   return `${loop} ${ran}; it is due every ${formatAge(intervalSeconds * 1000)}`;
 }
 
-function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
-  const next = hintFor('unreadable', inputs.cluster.spec);
-  return unreadable.map(({ message }) => ({ level: 'unhealthy', word: 'unreadable', message: oneLine(message), next }));
-}
-
 /**
  * Reports that the last pass found no active lease. Otherwise reports each API server that has no lease or an expired lease,
  * but only after a recent pass, because the leases are outdated without passes.
  */
-function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): Attention[] {
-  const { spec } = inputs.cluster;
+function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): Problem[] {
   const loop = health.loops.find((status) => status.loop === 'kubernetes-service');
-  if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
+  if (inputs.cluster.spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease'))
+    return [];
   if (health.withoutLiveLease) {
-    const why = notLive(apiServers, nowMs)
-      .map((line) => `; ${line}`)
-      .join('');
-    const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
-    return [{ level: 'unhealthy', word: 'noLiveLease', message, next: hintFor('noLiveLease', spec) }];
+    const reasons = ['no API server has a valid lease', 'the endpoints stay unchanged', ...notLive(apiServers, nowMs)];
+    return [{ level: 'unhealthy', word: 'noLiveLease', message: reasons.join('; ') }];
   }
   const { state: loopState, lastPass } = loop ?? {};
   if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
@@ -163,9 +160,7 @@ function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): At
     loopState !== 'paused' || (state === 'expired' && expiresAtMs <= (lastPass?.startedAtMs ?? 0));
   return (['expired', 'neverSeen'] as const).flatMap((word) => {
     const servers = apiServers.filter((server) => server.kind && server.state === word && isKnown(server));
-    return notLive(servers, nowMs).map((line): Attention => {
-      return { level: 'warning', word, message: oneLine(`API server ${line}`), next: hintFor(word, spec) };
-    });
+    return notLive(servers, nowMs).map((line): Problem => ({ level: 'warning', word, message: `API server ${line}` }));
   });
 }
 
@@ -192,9 +187,9 @@ function whyNotLive(server: ApiServerStatus, nowMs: number): string {
   return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
-function aboutFindings({ inputs, health, findings }: Parts): Attention[] {
+function aboutFindings({ inputs, health, findings }: Parts): Problem[] {
   const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();
-  return [...groups].flatMap((alike): Attention[] => {
+  return [...groups].flatMap((alike): Problem[] => {
     const [first] = alike;
     if (first === undefined || (health.paused && OF_PROBES.has(first.type))) return [];
     // A type without an explanation was reported by a later version.
@@ -203,23 +198,17 @@ function aboutFindings({ inputs, health, findings }: Parts): Attention[] {
     const level = severity === 'action required' ? 'unhealthy' : 'warning';
     const record = inputs.records[first.loop];
     const all = record === undefined ? 1 : (findingCounts(record).get(first.type) ?? 1);
-    const others = all === 1 ? '' : ` (and ${all - 1} more)`;
-    const message = oneLine(`${first.message}${others}`);
+    const message = all === 1 ? first.message : `${first.message} (and ${all - 1} more)`;
     return [{ level, word: first.type, message, next: first.resolution }];
   });
 }
 
-function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {
-  const next = hintFor('almostFull', inputs.cluster.spec);
-  return wholeRanges({ ranges }).flatMap(({ title, range, usedPercent, free }): Attention[] => {
+function aboutRanges({ ranges, findings }: Parts): Problem[] {
+  return wholeRanges({ ranges }).flatMap(({ title, range, usedPercent, free }): Problem[] => {
     const isReported =
       free === 0 && findings.some(({ type, message }) => type === 'nothingFree' && message.includes(range));
     const level = levelOfUse(usedPercent);
     if (level === undefined || isReported) return [];
-    return [{ level, word: 'almostFull', message: `${title} ${range}: ${usedPercent} % in use, ${free} free`, next }];
+    return [{ level, word: 'almostFull', message: `${title} ${range}: ${usedPercent} % in use, ${free} free` }];
   });
-}
-
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
