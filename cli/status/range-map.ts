@@ -1,6 +1,6 @@
 import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { hostBits, type Network } from '../../lib/allocator/network.ts';
-import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import { USAGE_CELLS } from '../../lib/cluster/service-cidr-usage.ts';
 import type { CellState, RangeMap } from './cluster-status.ts';
 
@@ -14,13 +14,10 @@ export interface RangeLayout {
   readonly reserved: number;
 }
 
-/** The items of each state: usage bitmaps, and bit numbers for duplicates. */
-export interface RangeBits {
-  readonly used: Uint8Array;
-  readonly held: Uint8Array;
-  readonly leaking: Uint8Array;
-  readonly duplicates: Iterable<number>;
-}
+/** The states in which items are drawn, from the least to the most severe. A cell shows the most severe state of its items. */
+const DRAWN = ['U', 'H', 'L', 'D'] as const;
+/** A bitmap of the items in each state. */
+export type RangeBits = Readonly<Record<(typeof DRAWN)[number], Uint8Array>>;
 
 const MOST_CELLS = 1024;
 
@@ -30,10 +27,8 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
   const cells = emptyCells(layout, shift);
   const fill = cells.map(() => 0);
-  // The states are drawn from the least to the most severe, so that a cell shows the most severe state of its items.
-  const drawn = { U: bits.used, H: bits.held, L: bits.leaking, D: fromBits(bits.duplicates) };
-  for (const [state, data] of Object.entries(drawn) as [CellState, Uint8Array][]) {
-    for (const bit of bitsOf(data)) {
+  for (const state of DRAWN) {
+    for (const bit of bitsOf(bits[state])) {
       if (bit >= layout.max) continue;
       const cell = (bit + layout.before) >>> shift;
       cells[cell] = state;

@@ -66,10 +66,10 @@ function savedStatus(
   const range = textRange(key, stored.range || configured);
   if (isRefused(range)) return range;
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
-  const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
+  const held = intersect(range.bitsOf(holds.flatMap(({ items }) => items)), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
-  const duplicates = new Set(range.bitsOf(itemsOf(records[loop], 'duplicate')));
-  const map = drawRange(range, { used: stored.data, held, leaking, duplicates });
+  const duplicates = range.bitsOf(itemsOf(records[loop], 'duplicate'));
+  const map = drawRange(range, { U: stored.data, H: held, L: leaking, D: duplicates });
   return countedRange({
     key,
     range: range.spec,
@@ -85,7 +85,7 @@ function savedStatus(
     reserved: range.reserved,
     leaking: popCount(leaking),
     held: popCount(held),
-    duplicates: duplicates.size,
+    duplicates: popCount(duplicates),
     holds,
     ...defined({ map }),
   });
@@ -114,7 +114,7 @@ function countedStatus(
     reserved: range.reserved,
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
-    duplicates: new Set(range.bitsOf(itemsOf(record, 'duplicate'))).size,
+    duplicates: popCount(range.bitsOf(itemsOf(record, 'duplicate'))),
   });
 }
 
@@ -135,7 +135,8 @@ function itemsOf(record: RunRecord | undefined, wanted: FindingType): string[] {
 
 export interface TextRange extends RangeLayout {
   readonly spec: string;
-  bitsOf(texts: Iterable<string>): number[];
+  /** Returns a bitmap of the items. Ignores items outside the range. */
+  bitsOf(texts: readonly string[]): Uint8Array;
 }
 
 export function textRange(key: RangeKey, text: string): TextRange | Refusal {
@@ -151,7 +152,7 @@ export function textRange(key: RangeKey, text: string): TextRange | Refusal {
     before,
     after: family === 'IPv4' ? 1 : 0,
     first: max > 0 ? range.itemAt(-before) : '',
-    bitsOf: (texts) => [...texts].flatMap((text) => range.indexOf(text) ?? []),
+    bitsOf: (texts) => fromBits(texts.flatMap((text) => range.indexOf(text) ?? [])),
   };
 }
 

@@ -227,7 +227,7 @@ const drawn = (range: TextRange, given: RangeBits) => found(drawRange(range, giv
 
 function bits(items: Partial<Record<'used' | 'held' | 'leaking' | 'duplicates', readonly number[]>> = {}): RangeBits {
   const { used = [], held = [], leaking = [], duplicates = [] } = items;
-  return { used: fromBits(used), held: fromBits(held), leaking: fromBits(leaking), duplicates };
+  return { U: fromBits(used), H: fromBits(held), L: fromBits(leaking), D: fromBits(duplicates) };
 }
 
 test.each([
