@@ -9,25 +9,13 @@ import {
   type LeaseChanges,
 } from '../leases/lease.ts';
 import { newLease, nextLease, type ServerAnswer } from '../leases/lease-states.ts';
-import {
-  hasAnswered,
-  isAnyAnswered,
-  outcomesOf,
-  type ProbeOutcome,
-  shortDetail,
-  verdictFor,
-} from '../leases/probe-outcome.ts';
-import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { hasAnswered, isAnyAnswered, outcomesOf, shortDetail, verdictFor } from '../leases/probe-outcome.ts';
 import { defined } from '../util/values.ts';
-import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
+import { type ExpectedAddress, publishedAddresses, type ServersSeen } from './published-servers.ts';
 
-export interface LeaseObservation {
+export interface LeaseObservation extends Pick<ServersSeen, 'spec' | 'expected' | 'outcomes' | 'nowMs'> {
   readonly families: readonly PublishedFamily[];
-  readonly spec: ClusterSpec;
   readonly leases: readonly Lease[];
-  readonly expected: readonly ExpectedAddress[];
-  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  readonly nowMs: number;
   /** The current interval between two probes of an address. */
   readonly triesEveryMs: number;
 }
@@ -57,13 +45,13 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
 function decideFamily(observation: LeaseObservation): LeaseChanges {
   const { leases, expected, nowMs } = observation;
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
-  const probed = expected.flatMap((known): Lease[] => {
+  const refreshes = new Map<string, Lease | undefined>();
+  for (const known of expected) {
     const before = byAddress.get(known.address) ?? newLease(known.address);
     const answer = isKeptByAgent(before, nowMs) ? undefined : answerOf(known, before, observation);
     const after = answer === undefined ? before : nextLease(before, answer, nowMs);
-    return after === before ? [] : [after];
-  });
-  const refreshes = new Map(probed.map((lease) => [lease.address, lease]));
+    if (after !== before) refreshes.set(known.address, after);
+  }
   const expectedAddresses = new Set(expected.map(({ address }) => address));
   const isUnexpected = ({ source, address }: Lease) => source === 'probe' && !expectedAddresses.has(address);
   const staying = afterChanges(leases, refreshes).filter((lease) => !isUnexpected(lease));
@@ -74,10 +62,7 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
       (isUnexpected(lease) && departs(lease, othersLive, observation)) ||
       (!refreshes.has(lease.address) && !published.has(lease.address) && endOf(lease) + FORGET_AFTER_MS <= nowMs),
   );
-  return new Map<string, Lease | undefined>([
-    ...refreshes,
-    ...removed.map(({ address }) => [address, undefined] as const),
-  ]);
+  return new Map([...refreshes, ...removed.map(({ address }) => [address, undefined] as const)]);
 }
 
 /** Returns a line for each written change of a lease, except for refreshes and misses. @param noteOf ends that of a new lease */

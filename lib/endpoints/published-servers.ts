@@ -30,15 +30,12 @@ export interface ServersSeen {
 }
 
 /** The API servers of one family, and the decision which servers are published. */
-export interface FamilyServers extends ReadFamily {
-  readonly spec: ClusterSpec;
-  readonly nowMs: number;
+export interface FamilyServers extends ReadFamily, Pick<ServersSeen, 'spec' | 'nowMs' | 'outcomes'> {
   /** The addresses to publish, in byte order. */
   readonly live: readonly string[];
   /** The addresses that have a lease and must not be published. */
   readonly excluded: readonly string[];
   readonly leases: readonly Lease[];
-  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
 }
 
 export function publishedServers(seen: ServersSeen) {
@@ -88,32 +85,23 @@ function rememberedLeases(
   unleased: readonly ExpectedAddress[],
   { families, outcomes, nowMs }: ServersSeen,
 ): LeaseChanges {
-  const remembered = families.flatMap(({ isOf }) => {
-    const isProven = isAnyAnswered(outcomesOf(outcomes, isOf));
-    const ofFamily = unleased.filter(({ address }) => isOf(address));
-    return ofFamily.flatMap((known) => rememberedLease(known, outcomes.get(known.address), isProven, nowMs));
-  });
-  return new Map(remembered.map((lease) => [lease.address, lease]));
-}
-
-function rememberedLease(
-  { address, kind, host }: ExpectedAddress,
-  outcome: ProbeOutcome | undefined,
-  isProven: boolean,
-  nowMs: number,
-): Lease[] {
-  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
-  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isProven);
-  return [
-    {
+  const isProven = families.map(({ isOf }) => isAnyAnswered(outcomesOf(outcomes, isOf)));
+  const remembered = unleased.flatMap(({ address, kind, host }): [string, Lease][] => {
+    const outcome = outcomes.get(address);
+    if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
+    const isSilenceProven = isProven[families.findIndex(({ isOf }) => isOf(address))];
+    const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isSilenceProven);
+    const lease: Lease = {
       ...newLease(address),
       generation: 1,
       expiresAtMs: nowMs,
       ...defined({ host }),
       ...(isMissed && { misses: 1, missedAtMs: nowMs }),
       ...(outcome && { lastProbe: shortDetail(outcome) }),
-    },
-  ];
+    };
+    return [[address, lease]];
+  });
+  return new Map(remembered);
 }
 
 function serversOf(

@@ -144,21 +144,16 @@ export function addMasters(
 
 function addInOrder(
   current: EndpointsObject | undefined,
-  live: readonly string[],
+  [first, ...others]: readonly string[],
   rules: MasterRules,
 ): EndpointsObject | undefined {
-  let endpoints = current;
-  let present = new Set<string>();
-  let isRepacked = false;
-  for (const [index, address] of live.entries()) {
-    if (present.has(address)) continue;
-    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), rules.masterCount);
-    const before = (endpoints && onlySubset(endpoints))?.addresses ?? [];
-    isRepacked = before.length > rules.masterCount || before.every(({ ip }) => ip !== address);
-    endpoints = addMaster(endpoints, address, rules);
-    present = new Set(endpoints && onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
-  }
-  return endpoints;
+  if (first === undefined) return current;
+  const endpoints = addMaster(current, first, rules);
+  const present = new Set(onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
+  const at = others.findIndex((address) => !present.has(address));
+  const next = others[at];
+  if (next === undefined) return endpoints;
+  return withRest(addMaster(endpoints, next, rules), others.slice(at + 1), rules.masterCount);
 }
 
 /** Adds servers to a subset that is repacked and has the right ports. The result equals that of {@link addMaster}. */

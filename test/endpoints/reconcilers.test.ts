@@ -53,7 +53,7 @@ test('addMasters has the same result as repeated calls of addMaster with each se
   fc.assert(
     fc.property(
       fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),
-      fc.uniqueArray(anAddress, { minLength: 1 }),
+      fc.uniqueArray(anAddress),
       fc.integer({ min: 1, max: 7 }),
       fc.boolean(),
       (subsets, live, masterCount, reconcilePorts) => {
