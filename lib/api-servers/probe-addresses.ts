@@ -119,8 +119,7 @@ export async function resolveAddresses(
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
   const families = publishedFamilies(spec);
-  const resolve = (server: ApiServerSpec) => resolveServer(server, { spec, families, lookUp, leases });
-  const resolved = await Promise.all(spec.apiServers.map(resolve));
+  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, lookUp, leases)));
   const byAddress = new Map<string, ProbedAddress>();
   const named = resolved
     .flatMap(({ addresses }) => addresses)
@@ -134,15 +133,11 @@ export async function resolveAddresses(
   };
 }
 
-interface Resolving extends Pick<ResolvedAddresses, 'families'> {
-  readonly spec: ClusterSpec;
-  readonly lookUp: (source: SharedHostSpec) => ReturnType<LookUp>;
-  readonly leases: readonly Lease[];
-}
-
 async function resolveServer(
   server: ApiServerSpec,
-  { spec, families, lookUp, leases }: Resolving,
+  spec: ClusterSpec,
+  lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
+  leases: readonly Lease[],
 ): Promise<ResolvedServer> {
   if ('address' in server) {
     const { address, kind } = server;
@@ -161,9 +156,9 @@ async function resolveServer(
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
   const publishableOf = (texts: readonly unknown[]) => publishable(parsedRecords(texts), server, spec, ofHost);
   const whole = publishableOf(records);
-  const names = families.map(({ family }) => family).join(' or ');
-  const why =
-    unread ?? (whole.addresses.length > 0 ? undefined : `no record is an ${names} address that Endpoints may contain`);
+  const names = Array.from(publishedFamilies(spec), ({ family }) => family).join(' or ');
+  const unfit = `no record is an ${names} address that Endpoints may contain`;
+  const why = unread ?? (whole.addresses.length > 0 ? undefined : unfit);
   if (why === undefined) return { addresses: probed(whole.addresses), findings: whole.findings, unresolved: [] };
 
   const known = ofHost.map(({ address }) => address);
@@ -179,28 +174,29 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;
   const isFit = (address: Address | undefined) => address !== undefined && isGlobalUnicast(address);
-  const unfit = [...records].filter(([, address]) => !isFit(address)).slice(0, RECORDS_OF_A_HOST);
-  const findings = unfit.map(([record]): Finding => {
-    const message = `${host} resolves to ${record}, which Endpoints must not contain; correct its records or targets`;
-    return { type: 'other', message, item: record };
-  });
-  const alive = new Set(ofHost.filter((lease) => !hasMissedTwice(lease)).map(({ address }) => address));
-  const fit = families.map(({ family }) =>
-    [...records]
-      .flatMap(([record, address]) => (isFit(address) && address?.family === family ? [record] : []))
-      .sort((one, other) => Number(alive.has(other)) - Number(alive.has(one))),
-  );
-  for (const { length } of fit.filter((ofFamily) => ofFamily.length > most)) {
-    const message = `${host} resolves to ${length} addresses; ${most} of them, live ones first, are probed and published`;
-    findings.push({ type: 'other', message, item: host });
+  const findings: Finding[] = [];
+  const report = (item: string, what: string) => {
+    findings.push({ type: 'other', message: `${host} resolves to ${what}`, item });
+  };
+  for (const [record] of [...records].filter(([, address]) => !isFit(address)).slice(0, RECORDS_OF_A_HOST)) {
+    report(record, `${record}, which Endpoints must not contain; correct its records or targets`);
   }
-  const addresses = fit.flatMap((ofFamily) => ofFamily.slice(0, most));
+  const alive = new Set(ofHost.filter((lease) => !hasMissedTwice(lease)).map(({ address }) => address));
+  const addresses = families.flatMap(({ family }) => {
+    const fit = [...records]
+      .flatMap(([record, address]) => (isFit(address) && address?.family === family ? [record] : []))
+      .sort((one, other) => Number(alive.has(other)) - Number(alive.has(one)));
+    if (fit.length > most) {
+      report(host, `${fit.length} addresses; ${most} of them, live ones first, are probed and published`);
+    }
+    return fit.slice(0, most);
+  });
   for (const item of addresses) {
     const address = records.get(item);
     const range = address && serviceRangeOf(address, spec.serviceClusterIPRanges);
     if (range === undefined) continue;
-    const message = `${host} resolves to ${item} in the range of cluster IPs ${range.text}, where clients may not reach it; correct its records or targets`;
-    findings.push({ type: 'other', message, item });
+    const where = `in the range of cluster IPs ${range.text}, where clients may not reach it`;
+    report(item, `${item} ${where}; correct its records or targets`);
   }
   return { addresses, findings };
 }

@@ -1,5 +1,4 @@
 import type { Finding } from '../cluster/finding.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   addressesIn,
   defaultServiceCidr,
@@ -137,6 +136,7 @@ function failureOf(refusal: Refusal, what: string, cause?: ClusterError): Endpoi
 
 /** The waits before further attempts to create the Service, until the API server's allocator has seen a new ServiceCIDR. */
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: KUBERNETES_SERVICE.namespace } };
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
 export interface ServicePass {
@@ -187,7 +187,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   const changes: string[] = [];
   let cause: ClusterError | undefined;
   let result = await kubernetes.create(desired);
-  if (result.outcome === 'namespaceUnavailable' && (await createNamespace(kubernetes))) {
+  if (result.outcome === 'namespaceUnavailable' && (await kubernetes.create(NAMESPACE)).outcome === 'created') {
     changes.push('created namespace default');
     result = await kubernetes.create(desired);
   }
@@ -204,10 +204,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
 }
 
 /** Creates the Service as soon as the API server can allocate. If the last attempt fails too, the next pass tries again. */
-async function createOnceAllocatable(
-  { kubernetes, pause }: ServicePass,
-  desired: ServiceObject,
-): Promise<CreateResult<ServiceObject>> {
+async function createOnceAllocatable({ kubernetes, pause }: ServicePass, desired: ServiceObject) {
   let result = await kubernetes.create(desired);
   for (const ms of ALLOCATOR_PAUSES_MS) {
     if (result.outcome !== 'invalid') break;
@@ -215,11 +212,6 @@ async function createOnceAllocatable(
     result = await kubernetes.create(desired);
   }
   return result;
-}
-
-async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
-  const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
-  return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
 /** Creates a missing ServiceCIDR. Returns an error if the API server does not serve the kind or denies access. */

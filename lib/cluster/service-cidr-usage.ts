@@ -1,36 +1,26 @@
 import * as z from 'zod/mini';
 
 const amount = z.int().check(z.gte(0));
+const listOf = <Shape extends z.core.$ZodShape>(shape: Shape) => z.readonly(z.array(z.readonly(z.object(shape))));
 
 /** The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run record. */
 const usageShape = z.object({
   /** The total usage of the ServiceCIDRs of each family, the default family first. */
-  sums: z.readonly(
-    z.array(
-      z.readonly(z.object({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount })),
-    ),
-  ),
+  sums: listOf({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount }),
   /** The networks of the default ServiceCIDR, and then the fullest other networks, up to a limit. */
-  networks: z.readonly(
-    z.array(
-      z.readonly(
-        z.object({
-          name: z.string(),
-          cidr: z.string(),
-          ready: z.boolean(),
-          used: amount,
-          /** A digit for each of up to {@link USAGE_CELLS} equal parts of the network: 0 for unused, 4 for more than ¾ used. */
-          cells: z.string(),
-        }),
-      ),
-    ),
-  ),
+  networks: listOf({
+    name: z.string(),
+    cidr: z.string(),
+    ready: z.boolean(),
+    used: amount,
+    /** A digit for each of up to {@link USAGE_CELLS} equal parts of the network: 0 for unused, 4 for more than ¾ used. */
+    cells: z.string(),
+  }),
 });
 export type ServiceCidrUsage = Readonly<z.infer<typeof usageShape>>;
 
 export const USAGE_CELLS = 256;
 
 export function serviceCidrUsageIn(state: unknown): ServiceCidrUsage | undefined {
-  const parsed = usageShape.safeParse(state);
-  return parsed.success ? parsed.data : undefined;
+  return usageShape.safeParse(state).data;
 }

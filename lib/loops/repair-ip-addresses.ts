@@ -113,17 +113,13 @@ async function withFaults(
   const remembered = last === undefined ? memory : endedAt(memory, last);
   const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
   return {
-    ...withState(report, hasContent(remembered) ? { addresses: remembered } : {}),
+    ...withState(report, { addresses: remembered }),
     changes: [...report.changes, ...changes],
     errors: [...report.errors, ...errors],
     findings: [...report.findings.filter(({ type }) => isKept(type)), ...findings],
     unlisted: new Map([...[...(report.unlisted ?? [])].filter(([type]) => isKept(type)), ...unlisted]),
     counts: { ...report.counts, ipAddresses: read.addresses.size },
   };
-}
-
-function hasContent({ seen, turn }: AddressMemory): boolean {
-  return Object.keys(seen).length > 0 || turn !== undefined;
 }
 
 function withState(report: PassReport, added: { addresses?: AddressMemory; mayEndHolds?: boolean }): PassReport {

@@ -8,12 +8,10 @@ import type { AddressFault } from './address-faults.ts';
  * ago. A request, which creates the IPAddress before it stores the Service, takes an API server at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
-/** The most faults that a pass corrects (more if all are created: `CREATED_FOR_ONE`), and lists without a correction. */
+/** The most faults that a pass corrects (more if all are created: `CREATED_FOR_ONE`), lists without a correction, or remembers. */
 const MOST_FAULTS = 200;
 /** A pass creates this many IPAddresses in place of one other correction, because an address without an IPAddress is free. */
 const CREATED_FOR_ONE = 5;
-/** The maximum number of IPAddresses in the memory, which is part of a run record. */
-const MOST_SEEN = MOST_FAULTS;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;
 
@@ -27,10 +25,9 @@ const memoryShape = z.object({
 /** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
-/** Returns the memory in the state of a run record; an empty one if it has none, as in a record of an earlier version. */
+/** Returns the memory in the state of a run record; an empty one if it has none. */
 export function addressMemoryIn(state: unknown): AddressMemory {
-  const parsed = memoryShape.safeParse(Object(state)['addresses']);
-  return parsed.success ? parsed.data : { seen: {} };
+  return memoryShape.safeParse(Object(state)['addresses']).data ?? { seen: {} };
 }
 
 export interface Clocks {
@@ -109,7 +106,7 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
   for (const fault of faults) {
     const uid = fault.record?.uid;
     if (uid === undefined || seen.has(uid)) continue;
-    if (seen.size < MOST_SEEN && uid.length <= LONGEST_UID) seen.set(uid, before.get(uid) ?? nowMs);
+    if (seen.size < MOST_FAULTS && uid.length <= LONGEST_UID) seen.set(uid, before.get(uid) ?? nowMs);
     else if (!before.has(uid)) unseen.push(fault);
   }
   return { seen: Object.fromEntries(seen), unseen };
