@@ -49,6 +49,7 @@ export interface ProbingPass {
   readonly lookUp: LookUp;
   readonly passId: string;
   readonly nowMs: () => number;
+  /** Starts a deadline. The caller must cancel it after use; otherwise its timer keeps the process running until the deadline. */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
 }
 

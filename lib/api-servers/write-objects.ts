@@ -142,6 +142,7 @@ const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 export interface ServicePass {
   readonly kubernetes: ClusterPort;
   readonly spec: ClusterSpec;
+  /** Waits for this time, but no longer than until the deadline of the pass. */
   readonly pause: (ms: number) => Promise<void>;
 }
 

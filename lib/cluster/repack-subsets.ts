@@ -49,12 +49,13 @@ function addressesIn({ addresses = [], notReadyAddresses = [] }: EndpointSubset)
 }
 
 function recordsIn(subsets: readonly EndpointSubset[]): ReadonlyMap<string, EndpointAddress> {
-  const records = new Map<string, EndpointAddress>();
-  for (const address of subsets.flatMap(addressesIn)) {
-    const key = addressKey(address);
-    if (!records.has(key)) records.set(key, address);
-  }
-  return records;
+  // In a map, the last entry of a key stays. Here, that is the first record of an address.
+  return new Map(
+    subsets
+      .flatMap(addressesIn)
+      .reverse()
+      .map((address) => [addressKey(address), address]),
+  );
 }
 
 function readinessIn(subsets: readonly EndpointSubset[]): Readiness {

@@ -3,6 +3,7 @@ import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
   addressesIn,
+  type EndpointAddress,
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
@@ -214,13 +215,11 @@ function withReadyOnly(
   prune = false,
 ): EndpointsObject | undefined {
   const isLive = new Set(live);
-  const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>
-    notReadyAddresses.some(({ ip }) => prune || isLive.has(ip)),
-  );
-  if (current === undefined || !calledNotReady) return current;
-  const subsets = (current.subsets ?? []).map((subset) => ({
-    ...subset,
-    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !prune && !isLive.has(ip)),
-  }));
-  return { ...current, subsets };
+  const isRemoved = ({ ip }: EndpointAddress) => prune || isLive.has(ip);
+  const subsets = current?.subsets ?? [];
+  if (current === undefined || !subsets.some((subset) => subset.notReadyAddresses?.some(isRemoved))) return current;
+  const withReady = subsets.map(({ notReadyAddresses = [], ...subset }) => {
+    return { ...subset, notReadyAddresses: notReadyAddresses.filter((address) => !isRemoved(address)) };
+  });
+  return { ...current, subsets: withReady };
 }

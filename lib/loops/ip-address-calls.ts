@@ -58,12 +58,9 @@ export async function readParents(
   services: Services,
   records: Iterable<IPAddressRecord>,
 ): Promise<void> {
-  const unlisted = new Set<string>();
-  for (const { parent } of records) {
-    if (unlisted.size === MOST_PARENTS) break;
-    if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
-  }
-  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => resultOrFault(readService(kubernetes, key)));
+  const parents = [...records].map(({ parent }) => serviceKey(parent));
+  const unlisted = [...new Set(parents.filter((key) => !services.has(key)))].slice(0, MOST_PARENTS);
+  const read = await eachOf(unlisted, READS_AT_ONCE, (key) => resultOrFault(readService(kubernetes, key)));
   for (const service of read) {
     // If a Service cannot be read, `readAgain` reports the error when it reads the fault of the IPAddress again.
     if (service !== undefined && !(service instanceof ClusterError)) keepService(services, service);

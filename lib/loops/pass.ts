@@ -1,27 +1,19 @@
+import type { ProbingPass } from '../api-servers/probe-addresses.ts';
+import type { ServicePass } from '../api-servers/write-objects.ts';
 import type { EventDraft, Finding, FindingType } from '../cluster/finding.ts';
-import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cluster-port.ts';
-import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
+import type { ControlPlane } from '../kubernetes/cluster-port.ts';
+import type { Loop } from '../spec/cluster-spec.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
 /** All that one pass may use. The table and the client end calls at the deadline, and withhold writes (`writes.ts`). */
-export interface PassContext {
-  readonly spec: ClusterSpec;
+export interface PassContext extends ProbingPass, ServicePass {
   /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;
-  readonly kubernetes: ClusterPort;
-  readonly probe: Prober;
   readonly controlPlane: ControlPlane;
-  readonly lookUp: LookUp;
-  readonly passId: string;
-  readonly nowMs: () => number;
   /** The time from one pass of the loop to the next: the loop's interval, or longer while the cluster does not answer. */
   readonly triesEveryMs: number;
-  /** Starts a deadline. The caller must cancel it after use; otherwise its timer keeps the process running until the deadline. */
-  readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
-  /** Waits for this time, but no longer than until the deadline of the pass. */
-  readonly pause: (ms: number) => Promise<void>;
   /** The record of the last pass of the loop; `undefined` before the first pass. */
   readonly previous: Pick<RunRecord, 'observed' | 'lastSuccessAtMs' | 'state'> | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { boundedText } from '../util/values.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
@@ -14,8 +14,13 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   for (const name of spec.systemNamespaces) {
     try {
       const namespace = await kubernetes.get({ kind: 'Namespace', name });
-      if (namespace !== undefined) findings.push(...terminating(namespace));
-      else if (await createNamespace(kubernetes, name)) changes.push(`created namespace ${name}`);
+      if (namespace !== undefined) {
+        findings.push(...terminating(namespace));
+        continue;
+      }
+      const result = await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      if ('message' in result) throw new ClusterError('Rejected', result.message);
+      if (result.outcome === 'created') changes.push(`created namespace ${name}`);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       const message = `unable to create required kubernetes system Namespace ${name}: ${error.message}`;
@@ -30,11 +35,4 @@ function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject
   if (deletionTimestamp === undefined) return [];
   const message = `Namespace ${name} has been terminating since ${boundedText(deletionTimestamp)}: the API server creates nothing in it. A pass creates the namespace again once it is deleted. If it stays, its conditions contain the cause: kubectl get namespace ${name} -o yaml`;
   return [{ type: 'notCorrected', message, item: name }];
-}
-
-async function createNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
-  const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-  const result = await kubernetes.create(namespace);
-  if ('message' in result) throw new ClusterError('Rejected', result.message);
-  return result.outcome === 'created';
 }

@@ -1,7 +1,6 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
 import { hostBits, isUsableIn, type Network, parseCidr, usableSize } from '../allocator/network.ts';
-import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import { emptyRange, NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
@@ -45,10 +44,7 @@ export function startAudit(key: RangeKey, text: string): AuditedRange | Refusal 
   const network = parseCidr(text);
   if (network !== undefined && hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);
   const range = emptyRange(key, text);
-  return isRefused(range) ? range : auditedRange(range);
-}
-
-function auditedRange(range: RangeAllocator): AuditedRange {
+  if (isRefused(range)) return range;
   return {
     spec: range.spec,
     counts: () => ({ allocated: range.used, free: range.free, capacity: range.max }),

@@ -51,9 +51,7 @@ export class FindingList {
 /** Enters the claims of one Service into the ranges. If it returns an error, the pass ends without saving. */
 export type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;
 
-/*
- * The texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
- */
+/* The texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`. */
 
 export interface RangeWords {
   /** The word for an item: `cluster IP` or `node port`. */
@@ -69,12 +67,7 @@ export interface ClaimWords extends RangeWords {
   /** The word for an item that is out of range, or whose allocation fails: `cluster IP` or `port`. */
   readonly shortItem: string;
   readonly action: string;
-  readonly reasons: {
-    readonly notAllocated: string;
-    readonly duplicate: string;
-    readonly outOfRange: string;
-    readonly full: string;
-  };
+  readonly reasons: Readonly<Record<'notAllocated' | 'duplicate' | 'outOfRange' | 'full', string>>;
   /** Returns the text that follows the range in the message about a full range. */
   readonly full: (claim: string) => string;
 }

@@ -77,13 +77,9 @@ function enterAddress(
     const claim = { service, item: address, shown: `[${family}]:${address}`, range: range.spec };
     return reportClaim(CLUSTER_IP_WORDS, claim, result, findings);
   }
-  findings.push('invalid', () => foreignFamily(service, address, family));
-  return undefined;
-}
-
-function foreignFamily(service: ServiceClaim, address: string, family: IPFamily): Finding {
   const why = 'is of ip family that is no longer configured on cluster; please recreate';
-  return notValid(service, address, `${address}(${family})`, why);
+  findings.push('invalid', () => notValid(service, address, `${address}(${family})`, why));
+  return undefined;
 }
 
 function notValid(service: ServiceClaim, item: string, shown: string, why: string): Finding {
