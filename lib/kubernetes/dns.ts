@@ -75,13 +75,11 @@ export const remoteLookup: LookupFunction = (hostname, options, callback) => {
 /** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, the other kind suffices to connect. */
 async function recordsOf(host: string): Promise<LookupAddress[]> {
   const resolver = new Resolver(QUERIES);
-  const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  const found = [
-    ...(ipv4.status === 'fulfilled' ? ipv4.value : []).map((address) => ({ address, family: 4 })),
-    ...(ipv6.status === 'fulfilled' ? ipv6.value : []).map((address) => ({ address, family: 6 })),
-  ];
+  const settled = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const addresses = settled.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
   if (found.length > 0) return found.slice(0, MOST_RECORDS);
-  const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  const failures = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
   // `dns.lookup` uses the same two codes. They show the callers that no request was sent.
   const code = NO_SUCH_RECORD.has(failure?.code) ? 'ENOTFOUND' : 'EAI_AGAIN';

@@ -123,18 +123,16 @@ function materialFor(
 
 /** Returns the start of the body. A slow or incomplete body is not an error, because the status counts. */
 async function startOf(body: HttpReply['body']): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  let start: Buffer = Buffer.alloc(0);
   try {
-    for await (const chunk of body) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length >= LONGEST_BODY) break;
+    for await (const piece of body) {
+      start = Buffer.concat([start, piece]);
+      if (start.length >= LONGEST_BODY) break;
     }
   } catch {
     // The bytes that arrived before the failure are returned.
   }
-  return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
+  return start.toString('utf8', 0, LONGEST_BODY);
 }
 
 const EVERY_MS = 100;
