@@ -6,13 +6,7 @@ import { defined, setLatest } from '../util/values.ts';
 import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
 import { type AwsAccount, type CallLimits, clientOptions, isDenied, nameOfError } from './sdk.ts';
 import { type Credentials, isMissing, openStore, type StoreClient } from './store-client.ts';
-import {
-  type KubeconfigSources,
-  placeOf,
-  type ReadKubeconfig,
-  type RequestToken,
-  type StoredKubeconfig,
-} from './stored-kubeconfig.ts';
+import { type KubeconfigSources, placeOf, type StoredKubeconfig } from './stored-kubeconfig.ts';
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
@@ -21,7 +15,7 @@ const LONGEST_READ_MS = 5_000;
 const DEFAULT_STS_REGION = 'us-east-1';
 
 /** Returns a reader that keeps clients and credentials of roles, but no kubeconfig. The AWS SDK chooses what `options` lacks. */
-export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): ReadKubeconfig {
+export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): KubeconfigSources['read'] {
   const shared = clientOptions(options);
   const roles = new Map<string, Credentials>();
   const clients = new Map<string, StoreClient>();
@@ -123,7 +117,7 @@ export function kubeconfigSources(account: AwsAccount = {}): KubeconfigSources {
 const LONGEST_REQUEST_MS = 5_000;
 
 /** Returns a requester that uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
-export function tokenRequester(account: AwsAccount): RequestToken {
+export function tokenRequester(account: AwsAccount): KubeconfigSources['requestToken'] {
   const client = new STSClient(clientOptions(account));
   return async (audience) => {
     const region = await client.config.region().catch(() => {

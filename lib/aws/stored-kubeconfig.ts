@@ -10,15 +10,11 @@ import type { ClusterSpec, KubeconfigSpec } from '../spec/cluster-spec.ts';
 
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 
-/** Reads a kubeconfig that is stored in AWS. Throws a `ClusterError`. */
-export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
-
-/** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
-export type RequestToken = (audience: string) => Promise<string>;
-
 export interface KubeconfigSources {
-  readonly read: ReadKubeconfig;
-  readonly requestToken: RequestToken;
+  /** Reads a kubeconfig that is stored in AWS. Throws a `ClusterError`. */
+  readonly read: (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
+  /** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
+  readonly requestToken: (audience: string) => Promise<string>;
 }
 
 /** Returns where a kubeconfig is stored, its name for messages, and the IAM action that reads it. */

@@ -74,8 +74,9 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const url = new URL(target.url);
   if (lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
   const isTls = url.protocol === 'https:';
-  const authenticated = mayAuthenticate(target, url, access) && access.tls().rejectUnauthorized && isTls;
-  const tls = materialFor(access.tls(), target, authenticated);
+  const { ca, cert, key, rejectUnauthorized } = access.tls();
+  const authenticated = mayAuthenticate(target, url, access) && rejectUnauthorized && isTls;
+  const tls = { rejectUnauthorized, ca, servername: target.serverName, ...(authenticated && { cert, key }) };
   const askOn = async (client: HttpClient, limitMs?: number): Promise<Answer> => {
     const end = limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     // Without a readable credential the probe is anonymous, because the answer 401 also shows that the server is alive.
@@ -93,8 +94,8 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const short = { ...tls, ecdhCurve: SHORT_KEYS };
   try {
     if (kept === undefined || target.isOneServer === undefined) return await askOnce(short);
-    const key = poolKey(url.origin, tls);
-    return await kept.ask(key, () => new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn);
+    const pool = poolKey(url.origin, tls);
+    return await kept.ask(pool, () => new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn);
   } catch (error) {
     // The server sends an alert if it supports none of the key exchange groups in `SHORT_KEYS`. Then the probe is
     // repeated with the default groups. A probe that failed because of the certificate is not repeated, because the
@@ -111,14 +112,6 @@ function mayAuthenticate(
 ): boolean {
   if (isIssuedForServer) return authenticate !== false && url.origin === server;
   return authenticate === 'atKubeconfigHost' ? url.hostname === new URL(server).hostname : authenticate;
-}
-
-function materialFor(
-  { ca, cert, key, rejectUnauthorized }: TlsMaterial,
-  { serverName }: ProbeTarget,
-  authenticated: boolean,
-): TlsMaterial {
-  return { rejectUnauthorized, ca, servername: serverName, ...(authenticated && { cert, key }) };
 }
 
 /** Returns the start of the body. A slow or incomplete body is not an error, because the status counts. */

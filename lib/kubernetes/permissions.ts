@@ -1,7 +1,7 @@
 import { boundedText, isRecord } from '../util/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
-import { isNotServed, jsonOf, malformed, refusedCall } from './replies.ts';
+import { isAbsent, jsonOf, malformed, refusedCall } from './replies.ts';
 import { recordAt, statusOf, textAt } from './status.ts';
 
 export interface Permission {
@@ -14,21 +14,13 @@ export interface Permission {
   readonly name?: string | undefined;
 }
 
-/** The answers of an API server about itself and the caller. Each function throws a `ClusterError` if its call fails. */
-export interface SelfReview {
-  readonly version: () => Promise<string>;
-  /** Returns the name of the caller; `undefined` if the API server serves no SelfSubjectReview (Kubernetes 1.27 and earlier). */
-  readonly user: () => Promise<string | undefined>;
-  /** Returns whether the webhook of deploy/admission-webhook.yaml is registered; `undefined` if this user cannot find it out. */
-  readonly hasWebhook: () => Promise<boolean | undefined>;
-  /** Returns the answer to a SelfSubjectAccessReview, which every authenticated user may send. */
-  readonly allows: (permission: Permission) => Promise<boolean>;
-}
-
 const LONGEST_NAME = 253;
 export const WEBHOOK = 'zz-kube-bootstrap-controller';
 
-export function selfReview(options: CallOptions): SelfReview {
+export type SelfReview = ReturnType<typeof selfReview>;
+
+/** Returns functions that ask an API server about itself and the caller. Each throws a `ClusterError` if its call fails. */
+export function selfReview(options: CallOptions) {
   const send = apiCalls(options);
   const ask = async (purpose: string, path: string, body?: object) => {
     const reply = await send(purpose, { method: body === undefined ? 'GET' : 'POST', path }, body);
@@ -46,6 +38,7 @@ export function selfReview(options: CallOptions): SelfReview {
       if (version === '') throw malformed(reply, 'no version');
       return version;
     },
+    /** Returns the name of the caller; `undefined` if the API server serves no SelfSubjectReview (Kubernetes 1.27 and earlier). */
     user: async () => {
       const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
       const path = `/apis/${review.apiVersion}/selfsubjectreviews`;
@@ -56,13 +49,14 @@ export function selfReview(options: CallOptions): SelfReview {
       const info = recordAt(recordAt(answer(), 'status'), 'userInfo');
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
     },
+    /** Returns whether the webhook of deploy/admission-webhook.yaml exists; `undefined` if this user cannot find it out. */
     hasWebhook: async () => {
       const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${WEBHOOK}`;
       const { reply } = await ask(`get MutatingWebhookConfiguration ${WEBHOOK}`, path);
       if (reply.status === 200) return true;
-      return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply) ? false : undefined;
+      return isAbsent(reply) ? false : undefined;
     },
-    allows: async (permission) => {
+    allows: async (permission: Permission) => {
       const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' };
       const purpose = `review whether this user may ${permissionText(permission)}`;
       const path = `/apis/${review.apiVersion}/selfsubjectaccessreviews`;

@@ -57,9 +57,11 @@ export interface ApiReply extends Omit<HttpReply, 'body'>, CallSite {
   readonly body: Uint8Array;
 }
 
-/** The fault of an incomplete list. Lists are requested without a limit, so a reply must contain all items. */
-export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
-export const NO_VERSION = 'a list without a resourceVersion';
+/** Throws for an incomplete list: lists are requested without a limit, so a reply must contain all items. */
+export function requireWholeList(site: CallSite, resourceVersion: string, continueToken: string): void {
+  if (resourceVersion === '') throw malformed(site, 'a list without a resourceVersion');
+  if (continueToken !== '') throw malformed(site, 'a part of the list where all of it was requested');
+}
 
 export function malformed({ server, purpose }: CallSite, problem: string, cause?: unknown): ClusterError {
   return new ClusterError(
@@ -147,8 +149,7 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind):
     throw malformed(reply, 'a list whose items have no names');
   }
   const metadata = recordAt(body, 'metadata');
-  if (textAt(metadata, 'resourceVersion') === '') throw malformed(reply, NO_VERSION);
-  if (textAt(metadata, 'continue') !== '') throw malformed(reply, PART_OF_A_LIST);
+  requireWholeList(reply, textAt(metadata, 'resourceVersion'), textAt(metadata, 'continue'));
   withinBounds(reply, () => requireListBounds(kind, items));
   return items.map((item: JsonRecord) => boundedObject<T>({ apiVersion, kind, ...item }, kind, reply));
 }

@@ -3,22 +3,15 @@ import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
 
-/** The fields of a Status that are read. Fields that a reply does not have are empty or false. */
-export interface Status {
-  readonly message: string;
-  readonly reason: string;
-  /** The plural of the kind that was not found, such as `namespaces` or `services`. Read only from JSON. */
-  readonly missingKind: string;
-  /** True if the namespace of the object is terminating. Read only from JSON. */
-  readonly isNamespaceTerminating: boolean;
-}
-
-const NO_STATUS: Status = {
+/** The fields of a Status that are read, for a reply without them. The last two are read only from JSON. */
+const NO_STATUS = {
   message: '',
   reason: '',
+  /** The plural of the kind that was not found, such as `namespaces` or `services`. */
   missingKind: '',
   isNamespaceTerminating: false,
 };
+type Status = Readonly<typeof NO_STATUS>;
 
 export function textAt(record: JsonRecord, field: string): string {
   const value = record[field];

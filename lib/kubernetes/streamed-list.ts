@@ -4,7 +4,7 @@ import type { AnsweredCall } from './api-calls.ts';
 import { RESOURCES } from './cluster-port.ts';
 import type { ItemReader } from './item-reader.ts';
 import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
-import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
+import { type CallSite, listIn, malformed, requireWholeList, tooLarge } from './replies.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 import { readType } from './status.ts';
 
@@ -67,8 +67,7 @@ async function* batchesIn<Item>(
     yield list.push(piece);
   }
   if (list.left !== 0) throw new MalformedProtobuf('it is cut off');
-  if (list.version === '') throw malformed(site, NO_VERSION);
-  if (list.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
+  requireWholeList(site, list.version, list.continueToken);
 }
 
 /** A list in its envelope (`runtime.Unknown`), whose fields are read one after the other. */
