@@ -3,7 +3,7 @@ import { ClusterError, type ClusterErrorCode } from '../kubernetes/cluster-port.
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } from './sdk.ts';
 
-export interface FailedCall {
+interface FailedCall {
   readonly call: string;
   /** The name of the service in VPC endpoints. */
   readonly service: string;

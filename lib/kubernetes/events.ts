@@ -9,18 +9,7 @@ import { ClusterError, type ClusterPort, isFaultOfObject, refOf } from './cluste
 /** An event as the API stores it. The API requires a `series.count` of at least 2. */
 type EventObject = WholeObject<EventsV1Event>;
 
-interface EventWrite {
-  readonly object: EventObject;
-  /** The entry for the run record if the write fails. Absent for a new event, so that the next pass creates it. */
-  readonly ifUnwritten: EventSighting | undefined;
-}
-
-export interface EventPlan {
-  readonly writes: readonly EventWrite[];
-  /** The entries for the run record if every write succeeds, by event name. */
-  readonly sightings: Readonly<Record<string, EventSighting>>;
-  readonly dropped: number;
-}
+type EventWrite = ReturnType<typeof eventWrite>;
 
 export interface EventPlanInput {
   readonly drafts: readonly EventDraft[];
@@ -46,7 +35,7 @@ const LONGEST_NAME = 253;
  * Plans the events that a pass writes, one for each object, reason and note. The second pass with the same finding writes its
  * series, and later passes every 30 minutes. Drops events beyond the cap of a pass, and new ones if the run record is full.
  */
-export function planEvents(input: EventPlanInput): EventPlan {
+export function planEvents(input: EventPlanInput) {
   const { previous, nowMs, cap } = input;
   const seen = new Map(input.drafts.map((draft) => [eventName(draft, input), draft]));
   const sightings = new Map<string, EventSighting>();
@@ -63,7 +52,9 @@ export function planEvents(input: EventPlanInput): EventPlan {
     if (written || before !== undefined) sightings.set(name, sighted(before, written, nowMs));
   }
   const kept = latestUnseen(previous, seen, nowMs).slice(0, Math.max(0, room));
-  return { writes, sightings: { ...Object.fromEntries(kept), ...Object.fromEntries(sightings) }, dropped };
+  // The entries for the run record if every write succeeds, by event name.
+  const ifWritten: EventPlanInput['previous'] = Object.fromEntries([...kept, ...sightings]);
+  return { writes, sightings: ifWritten, dropped };
 }
 
 function sighted(before: EventSighting | undefined, written: boolean, nowMs: number): EventSighting {
@@ -97,7 +88,7 @@ function eventWrite(
   draft: EventDraft,
   previous: EventSighting | undefined,
   { loop, instance, nowMs }: EventPlanInput,
-): EventWrite {
+) {
   const count = (previous?.count ?? 0) + 1;
   const object: EventObject = {
     apiVersion: 'events.k8s.io/v1',
@@ -113,7 +104,9 @@ function eventWrite(
     regarding: nonEmpty(draft.regarding),
     ...(count > 1 && { series: { count, lastObservedTime: microTime(nowMs) } }),
   };
-  return { object, ifUnwritten: previous && { ...previous, lastSeenAtMs: nowMs } };
+  // The entry for the run record if the write fails. Absent for a new event, so that the next pass creates it.
+  const ifUnwritten = previous && { ...previous, lastSeenAtMs: nowMs };
+  return { object, ifUnwritten };
 }
 
 function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
@@ -141,7 +134,7 @@ export interface EventsReport {
 const AT_A_TIME = 4;
 
 /** Writes the planned events. Never throws. */
-export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<EventsReport> {
+export async function writeEvents(port: ClusterPort, plan: ReturnType<typeof planEvents>): Promise<EventsReport> {
   const outcomes = new Map<EventWrite, EventOutcome>();
   const errors: unknown[] = [];
   await eachOf(plan.writes, AT_A_TIME, async (write) => {

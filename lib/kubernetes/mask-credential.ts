@@ -69,16 +69,11 @@ const MOST_BACKSLASHES = 16;
 /** The number of bytes of the secret that are searched first. */
 const PREFIX = 8;
 
-interface SecretForm {
-  readonly secret: Buffer;
-  /** For each number of matched bytes, the number with which to continue after a mismatch (Knuth, Morris and Pratt). */
-  readonly fallbacks: Int32Array;
-  /** Bytes without which the secret cannot be there: its prefix, and the beginning of each escape that its characters may have. */
-  readonly needles: readonly Buffer[];
-}
+type SecretForm = ReturnType<typeof formOf>;
 
 /** @param secret at least 8 bytes of ASCII; other characters are found only unescaped */
-function formOf(secret: Buffer): SecretForm {
+function formOf(secret: Buffer) {
+  // For each number of matched bytes, the number with which to continue after a mismatch (Knuth, Morris and Pratt).
   const fallbacks = new Int32Array(secret.length);
   let matched = 0;
   for (let at = 1; at < secret.length; at += 1) {
@@ -86,6 +81,7 @@ function formOf(secret: Buffer): SecretForm {
     fallbacks[at] = matched;
   }
   const escaped = ['u', ...['"', '/', '\\'].filter((character) => secret.includes(character))];
+  // Bytes without which the secret cannot be there: its prefix, and the beginning of each escape that its characters may have.
   const needles = [secret.subarray(0, PREFIX), ...escaped.map((character) => Buffer.from(`\\${character}`))];
   return { secret, fallbacks, needles };
 }
@@ -104,7 +100,7 @@ function nextMatched(secret: Buffer, fallbacks: Int32Array, before: number, byte
  */
 function mask(bytes: Buffer, { secret, fallbacks, needles }: SecretForm, isEnd: boolean): number {
   if (!needles.some((needle) => bytes.includes(needle))) return Math.max(0, bytes.length - PREFIX - MOST_BACKSLASHES);
-  /** The position of each of the last characters. */
+  // The position of each of the last characters.
   const begins = new Uint32Array(secret.length);
   let matched = 0;
   let at = 0;

@@ -80,20 +80,13 @@ export function resourceOf(kind: Kind): Pick<Permission, 'group' | 'resource'> {
   return { group: apiVersion.split('/').at(-2) ?? '', resource: plural };
 }
 
-/** A group of permissions, as `deploy/rbac.yaml` grants them. */
-export interface PermissionGroup {
-  readonly about: string;
-  readonly place: Omit<Permission, 'verb' | 'name'>;
-  readonly permissions: readonly Permission[];
-}
+export type PermissionGroup = ReturnType<typeof permissionGroup>;
 
-/** @param rights verbs, each with the name of an object if it covers only this object. RBAC cannot limit `list` and `create` */
-export function permissionGroup(
-  about: string,
-  kind: Kind,
-  rights: readonly string[],
-  namespace?: string,
-): PermissionGroup {
+/**
+ * Returns a group of permissions, as `deploy/rbac.yaml` grants them.
+ * @param rights verbs, each with the name of an object if it covers only this object. RBAC cannot limit `list` and `create`
+ */
+export function permissionGroup(about: string, kind: Kind, rights: readonly string[], namespace?: string) {
   const place = { ...resourceOf(kind), namespace };
   const permissions = rights.map((right) => {
     const [verb = '', name] = right.split(' ');
