@@ -10,7 +10,7 @@ import { type KubeconfigSources, placeOf, type StoredKubeconfig } from './stored
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-const LONGEST_READ_MS = 5_000;
+const LONGEST_CALL_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
 
@@ -33,7 +33,7 @@ export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {})
       const problem = `The kubeconfig in ${what} cannot be read: no AWS region is set`;
       throw badConfiguration(`${problem}. Set AWS_REGION, or name it by its ARN.`);
     });
-    const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
+    const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_CALL_MS)]);
     // The role is assumed in a separate call, because its error requires a different message than a failed read.
     await credentials?.().catch((error: unknown) => {
       throw assumeFailure(stored, where, error);
@@ -114,8 +114,6 @@ export function kubeconfigSources(account: AwsAccount = {}): KubeconfigSources {
   return { read: kubeconfigReader(account), requestToken: tokenRequester(account) };
 }
 
-const LONGEST_REQUEST_MS = 5_000;
-
 /** Returns a requester that uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
 export function tokenRequester(account: AwsAccount): KubeconfigSources['requestToken'] {
   const client = new STSClient(clientOptions(account));
@@ -129,7 +127,7 @@ export function tokenRequester(account: AwsAccount): KubeconfigSources['requestT
       SigningAlgorithm: 'ES384',
       DurationSeconds: TOKEN_SECONDS,
     });
-    const abortSignal = AbortSignal.timeout(LONGEST_REQUEST_MS);
+    const abortSignal = AbortSignal.timeout(LONGEST_CALL_MS);
     const { WebIdentityToken: token } = await client.send(command, { abortSignal }).catch((error: unknown) => {
       throw tokenFailure(audience, region, error);
     });
