@@ -8,7 +8,12 @@ export interface PortInterval {
 
 const HIGHEST_PORT = 65_535;
 
-/** Parses `N`, `A-B`, `A+N` (A and the N ports after it) or an empty range as `PortRange` of `k8s.io/apimachinery` does. */
+/**
+ * Parses `N`, `A-B`, `A+N` (A and the N ports after it) or an empty range as `PortRange` of `k8s.io/apimachinery` does.
+ *
+ *     parsePortInterval('30000-30003') // { base: 30000, size: 4 }
+ *     parsePortInterval('30000+3')     // the same
+ */
 export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();
   if (trimmed === '') return { base: 0, size: 0 };

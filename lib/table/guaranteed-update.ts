@@ -69,6 +69,13 @@ function returnedWith(result: WriteResult | undefined): UpdateOptions['recent'] 
  * Reads an item, changes it, and writes it if no other writer changed it meanwhile. Otherwise starts again, a limited number
  * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an effect is
  * not written. `change` runs in every attempt and must have no side effects.
+ *
+ *     // Adds one to a counter, whatever other writers do, and returns the sum.
+ *     await guaranteedUpdate(table, 'prod', 'counter', (current) => {
+ *       const sum = Number(current?.value ?? 0) + 1;
+ *       return { write: { schema: 1, value: sum }, result: sum };
+ *     });
+ *
  * @throws TableError `Contended` if every attempt lost, or the outcome of an attempt is unclear.
  */
 export async function guaranteedUpdate<Result>(

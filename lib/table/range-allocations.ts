@@ -64,6 +64,10 @@ export type RangeAllocations = ReturnType<typeof rangeAllocations>;
  * Each operation makes all of its changes with one conditional write, and returns a refusal as a value. If an operation
  * throws a `TableError`, its write may have happened, and the caller must not repeat the operation. Allocated items
  * without a Service are then freed as leaks or at the end of their hold. Released items may already have another owner.
+ *
+ *     const allocations = rangeAllocations(table, range);
+ *     await allocations.allocate(['10.0.0.7', undefined]); // { outcome: 'allocated', items: ['10.0.0.7', '10.0.0.142'] }
+ *     await allocations.release(['10.0.0.7', '10.9.9.9']); // outcomes 'released' and 'notInRange'
  */
 export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, options: RangeOptions = {}) {
   let lastRead: UpdateOptions['recent'];
