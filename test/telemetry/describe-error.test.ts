@@ -14,3 +14,12 @@ test('a very long message is shortened before a regular expression searches it',
   expect(described.message).toHaveLength(1000);
   expect(Math.max(0, ...searched)).toBeLessThanOrEqual(1000);
 });
+
+test('the message of an error contains those of its first four causes', () => {
+  const [first = new Error('6'), ...others] = ['5', '4', '3', '2', '1'].map((text) => new Error(text));
+  const error = others.reduce(
+    (cause, next) => Object.assign(next, { cause }),
+    Object.assign(first, { cause: new Error('6') }),
+  );
+  expect(describeError(error).message).toBe('1: 2: 3: 4: 5');
+});
