@@ -74,10 +74,7 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   return result;
 }
 
-export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
-  /** True if the API server's agent deregisters the address, because the host shuts down. */
-  readonly goingDown?: boolean | undefined;
-}
+export type DeregistrationRequest = Readonly<z.infer<typeof requestShape>> & Pick<DeregisterRequest, 'goingDown'>;
 
 interface DeregistrationOptions {
   readonly signal: AbortSignal;
