@@ -18,7 +18,6 @@ type SamplesOf = (cluster: ClusterStatus) => readonly Sample[];
 export const PREFIX = 'kube_bootstrap_controller_';
 
 const one = (value: number, labels: Sample['labels'] = {}): Sample[] => [{ labels, value }];
-const ofLoop = ({ loop }: LoopStatus, value: number): Sample => ({ labels: { loop }, value });
 
 /** The metrics of each cluster with their help; the label `cluster` is added. */
 const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: SamplesOf]>> = {
@@ -39,17 +38,14 @@ const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: Sample
         one(Number(state === 'active'), { address: address ?? host }),
       ),
   ],
-  loop_interval_seconds: [
-    'How often a loop is due.',
-    ({ loops }) => loops.map((status) => ofLoop(status, status.intervalSeconds)),
-  ],
+  loop_interval_seconds: ['How often a loop is due.', ofLoops(({ intervalSeconds }) => intervalSeconds)],
   loop_last_success_timestamp_seconds: [
     'When a loop is last known to have succeeded, or 0 if it never did. Passes without news are recorded once a minute.',
-    ({ loops }) => loops.map((status) => ofLoop(status, (successAtMs(status) ?? 0) / 1000)),
+    ofLoops((status) => (successAtMs(status) ?? 0) / 1000),
   ],
   loop_failures_in_a_row: [
     'Passes of a loop that failed since its last success.',
-    ({ loops }) => loops.map((status) => ofLoop(status, status.failuresInARow)),
+    ofLoops(({ failuresInARow }) => failuresInARow),
   ],
   findings: [
     'Findings of the last passes, by type.',
@@ -61,14 +57,16 @@ const METRICS: Readonly<Record<string, readonly [help: string, samplesOf: Sample
   range_leaking: ['Addresses or ports in use without a Service.', ofRanges('leaking')],
 };
 
+function ofLoops(figure: (status: LoopStatus) => number): SamplesOf {
+  return ({ loops }) => loops.map((status) => ({ labels: { loop: status.loop }, value: figure(status) }));
+}
+
 /** Returns the figure of each range. Of a family with several ServiceCIDRs, returns only the figure of their sum. */
 function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
   return (cluster) => wholeRanges(cluster).map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }
 
-export async function fleetMetrics(
-  fleet: FleetStatus,
-): Promise<{ readonly contentType: string; readonly text: string }> {
+export async function fleetMetrics(fleet: FleetStatus) {
   const registry = newRegistry();
   addClusterMetrics(registry, fleet);
   return { contentType: registry.contentType, text: await registry.metrics() };

@@ -16,7 +16,8 @@ const CELLS = 10;
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
 /** Returns a bar with its percentage: `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
-function bar(percent: number): string {
+function bar(percent: number | undefined): string {
+  if (percent === undefined) return '';
   const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
   const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
   const drawn = '█'.repeat(Math.floor(shown / 8)) + PARTS[shown % 8];
@@ -51,15 +52,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
       text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'active').length}/${apiServers.length}`,
     },
     { title: 'LAST PASS', text: ({ loops }) => lastPassAgo(loops, nowMs), yields: true },
-    {
-      title: 'FULLEST',
-      text: (status) => {
-        const percent = fullest(status);
-        return percent === undefined ? '' : bar(percent);
-      },
-      percent: fullest,
-      yields: true,
-    },
+    { title: 'FULLEST', text: (status) => bar(fullest(status)), percent: fullest, yields: true },
     { title: 'FINDINGS', text: ({ findingTotal }) => String(findingTotal) },
     { title: 'ATTENTION', text: (status) => attentionWords(status, nowMs), shrinks: true },
   ];
