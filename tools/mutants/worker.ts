@@ -34,7 +34,6 @@ interface Measured {
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
   readonly cpuMs: number;
-  kills: number;
 }
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -120,7 +119,7 @@ async function measure(test: CollectedTest): Promise<Measured | undefined> {
   const before = process.cpuUsage();
   if (!(await passes(test))) return undefined;
   const { user, system } = process.cpuUsage(before);
-  return { test, reached, evaluations, cpuMs: (user + system) / 1000, kills: 0 };
+  return { test, reached, evaluations, cpuMs: (user + system) / 1000 };
 }
 
 async function judge(mutant: number, candidates: readonly Measured[], isAtLoad: boolean): Promise<void> {
@@ -131,12 +130,11 @@ async function judge(mutant: number, candidates: readonly Measured[], isAtLoad: 
   await send({ verdict: [mutant, isNoticed ? 'killed' : 'survived'] });
 }
 
-/** Returns the tests that fit into the CPU time limit. Tests that detect more mutants per CPU time come first. */
+/** Returns the fastest tests, as many as fit into the CPU time limit. */
 function affordable(candidates: readonly Measured[]): readonly Measured[] {
-  const cost = ({ cpuMs, kills }: Measured) => cpuMs / (1 + kills);
   let sumMs = 0;
   return candidates
-    .toSorted((a, b) => cost(a) - cost(b))
+    .toSorted((a, b) => a.cpuMs - b.cpuMs)
     .filter(({ cpuMs }) => {
       sumMs += cpuMs;
       return sumMs <= MOST_CPU_MS;
@@ -156,9 +154,7 @@ async function isNoticedBy(mutant: number, candidates: readonly Measured[], isAt
     if (test !== undefined && (await passes(test))) continue;
     active = undefined;
     // A test that also fails without the mutant has not detected the mutant.
-    if (!(await passes(each.test))) continue;
-    each.kills += 1;
-    return true;
+    if (await passes(each.test)) return true;
   }
   return false;
 }
