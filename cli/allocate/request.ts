@@ -31,10 +31,8 @@ export async function runRequest(
   const { success, error: faults } = requestShape.safeParse(request);
   if (!success) throw usageError(`${shapeFaults(faults, 'the request')}.`);
   const opened = await cli.openTable();
-  const {
-    clock: { nowMs },
-    table,
-  } = opened;
+  const { table } = opened;
+  const { nowMs } = opened.clock;
   const environment = { nowMs, startDeadline, telemetry: warningsOf(cli), table: opened.tableUntil };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');

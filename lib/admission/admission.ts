@@ -95,23 +95,16 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
       const work = { ...known, invocation, options };
       const request = httpRequestIn(event);
       if ('statusCode' in request) return logFault(invocation, request, undefined, 'not a request for a review');
-      const budgetMs = budgetOf(request, known.settings, invocation);
-      return withDeadline(invocation.environment, budgetMs, (signal) =>
-        withDeadline(invocation.environment, budgetMs + RELEASING_MS, (closing) =>
-          answer(request, { ...work, signal, closing }),
-        ),
+      const { environment, remainingMs } = invocation;
+      const { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs } = request;
+      const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, environment.nowMs() - cameAtMs);
+      // The answer comes before the API server stops waiting and before the function's timeout.
+      const longestMs = Math.min(known.settings.deadlineMs, timeoutMs - waitedMs - NETWORK_MS);
+      const budgetMs = answerBudgetMs(remainingMs, longestMs);
+      return withDeadline(environment, budgetMs, (signal) =>
+        withDeadline(environment, budgetMs + RELEASING_MS, (closing) => answer(request, { ...work, signal, closing })),
       );
     });
-}
-
-/** Returns the time for an answer in ms. It ends before the API server stops waiting and before the function's timeout. */
-function budgetOf(
-  { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
-  { deadlineMs }: AdmissionSettings,
-  invocation: Invocation<TableEnvironment>,
-): number {
-  const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, invocation.environment.nowMs() - cameAtMs);
-  return answerBudgetMs(invocation.remainingMs, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }
 
 interface Work extends ReturnType<typeof open> {

@@ -13,14 +13,17 @@ const REVIEWS: ServedResource = {
   namespaced: false,
 };
 const SERVED: readonly ServedResource[] = [...SERVED_RESOURCES, REVIEWS];
-const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
+const GROUPS = [...new Set(SERVED.map(groupOf))].filter(Boolean).map((name) => {
+  const version = { groupVersion: `${name}/v1`, version: 'v1' };
+  return { name, versions: [version], preferredVersion: version };
+});
 const versionOf = ({ apiVersion }: ServedResource) => `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
 const BY_VERSION = Map.groupBy(SERVED, versionOf);
 
 /** Returns a discovery document: API groups, resources, or the part of their OpenAPI that kubectl reads before it writes. */
 export function discoveryReply(path: string): object | undefined {
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
-  if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };
+  if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS };
   if (path === '/openapi/v3') {
     const paths = [...BY_VERSION.keys()].map((version) => [version, { serverRelativeURL: `/openapi/v3/${version}` }]);
     return { paths: Object.fromEntries(paths) };
@@ -30,11 +33,6 @@ export function discoveryReply(path: string): object | undefined {
     if (path === `/${version}`) return resourceList(version, served);
   }
   return undefined;
-}
-
-function groupDocument(name: string): object {
-  const version = { groupVersion: `${name}/v1`, version: 'v1' };
-  return { name, versions: [version], preferredVersion: version };
 }
 
 function resourceList(version: string, served: readonly ServedResource[]): object {
