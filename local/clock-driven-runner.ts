@@ -12,7 +12,7 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import type { Handler } from '../lib/runtime/invocation.ts';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/spec/cluster-spec.ts';
 import { readCluster } from '../lib/table/clusters.ts';
-import { StartError } from './start-options.ts';
+import { StartError } from './local-cluster.ts';
 
 export interface ScheduledHandler {
   readonly id: string;

@@ -4,8 +4,8 @@ import { constants, lstat, mkdir, open, readdir, rename, rm, writeFile } from 'n
 import path from 'node:path';
 import * as z from 'zod/mini';
 import { attempt, codeOf } from '../lib/util/values.ts';
+import { StartError } from './local-cluster.ts';
 import { tableAuthorization } from './local-server.ts';
-import { StartError } from './start-options.ts';
 import { tableServerClient } from './table-client.ts';
 
 /** The folder in the working directory that contains one folder for each cluster. */

@@ -99,7 +99,7 @@ export const STORY: readonly StoryEvent[] = [
 export interface Stage {
   readonly world: EmbeddedWorld;
   readonly clock: RunnerClock;
-  readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
+  readonly print: (event: string, outlook: string) => void;
 }
 
 /** Runs the events of the demo until the signal aborts. An event that fails is reported, and the demo continues. */
@@ -116,8 +116,7 @@ export async function playStory(
     const fact = await act(world).catch(
       (error: unknown) => `not done, ${error instanceof Error ? error.message : error}`,
     );
-    print(typeof fact === 'string' ? `${what}: ${fact}` : what, 'event');
-    print(outlook, 'outlook');
+    print(typeof fact === 'string' ? `${what}: ${fact}` : what, outlook);
   }
 }
 

@@ -1,9 +1,37 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec, Loop } from '../lib/spec/cluster-spec.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import type { ServiceAllocator } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
-import type { TableServer } from './table-server.ts';
+
+export interface RealCluster {
+  readonly specFile: string;
+  /** The kubeconfig file. Default: the file in the spec, relative to the spec. */
+  readonly kubeconfigFile?: string;
+  readonly context?: string;
+  /** The port of the loopback for the admission webhook. If absent, the webhook is not served. */
+  readonly admissionPort?: number;
+}
+
+export interface StartOptions {
+  /** The real cluster. If absent, an embedded cluster is started. */
+  readonly real?: RealCluster;
+  readonly demo?: boolean;
+  /** The folder of the run, in which other commands find its table. Default: `.kbctl/<name of the cluster>`. */
+  readonly dataFolder?: string;
+}
+
+/** The reason why a local run cannot start, cannot continue or is not found, for users. Exit codes: 3 configuration, 5 table. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+  readonly exitCode: 3 | 5;
+
+  constructor(exitCode: 3 | 5, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
 
 /** An open cluster of a local run. Its texts are for users. */
 export interface LocalCluster extends AsyncDisposable {
@@ -16,7 +44,7 @@ export interface LocalCluster extends AsyncDisposable {
   readonly kubeconfigFile: string;
   /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string | undefined;
-  readonly tableServer: TableServer;
+  readonly tableServer: { readonly client: DynamoDBClient; readonly endpoint: string; readonly key: string };
   readonly notes: readonly string[];
   readonly hints: readonly string[];
   readonly loadKubeconfig: LoadKubeconfig;

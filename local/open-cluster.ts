@@ -9,14 +9,19 @@ import { codeOf } from '../lib/util/values.ts';
 import { freeFolder, keepFile, shellWord } from './data-folder.ts';
 import { DEMO } from './demo.ts';
 import { type PluginTerminal, pluginRunner } from './kubeconfig-plugins.ts';
-import type { EmbeddedKind, LocalCluster } from './local-cluster.ts';
+import {
+  type EmbeddedKind,
+  type LocalCluster,
+  type RealCluster,
+  StartError,
+  type StartOptions,
+} from './local-cluster.ts';
 import { localTable } from './local-environment.ts';
 import { newRunKey } from './local-server.ts';
 import { startApiServers } from './stand-in/api-servers.ts';
 import { kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
-import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder, startTableServer } from './table-server.ts';
 
 /** Opens a cluster. @throws StartError if another process uses its folder, or its spec, kubeconfig or table cannot be opened */

@@ -6,11 +6,10 @@ import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runn
 import { writeRunning } from './data-folder.ts';
 import { playStory, STORY, type Stage } from './demo.ts';
 import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
-import type { LocalCluster } from './local-cluster.ts';
+import { type LocalCluster, StartError, type StartOptions } from './local-cluster.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { openCluster } from './open-cluster.ts';
 import { openAdmission } from './serve-admission.ts';
-import { StartError, type StartOptions } from './start-options.ts';
 
 const REGISTERING_MS = 10_000;
 
@@ -109,9 +108,9 @@ function announcement(
 }
 
 function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
-  const print: Stage['print'] = (sentence, kind) => {
-    if (kind === 'event') write(logLine(Date.now(), 'demo:', paint('bold', sentence)));
-    else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
+  const print: Stage['print'] = (event, outlook) => {
+    write(logLine(Date.now(), 'demo:', paint('bold', event)));
+    write(logLine(Date.now(), '', paint('dim', `-> ${outlook}`)));
   };
   return { world, clock: realClock, print };
 }

@@ -8,9 +8,9 @@ import { type AdmissionHandler, admission } from '../lib/admission/admission.ts'
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
 import { codeOf } from '../lib/util/values.ts';
 import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
+import { StartError } from './local-cluster.ts';
 import { answering, bearerOf, type LocalReply, listenOnLoopback, newRunKey, refusalOf } from './local-server.ts';
 import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
-import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';

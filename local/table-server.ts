@@ -3,12 +3,10 @@ import { createRequire } from 'node:module';
 import dynalite from 'dynalite';
 import { codeOf, defined } from '../lib/util/values.ts';
 import { ownFolder } from './data-folder.ts';
+import { StartError } from './local-cluster.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
 import { type LocalRules, listenOnLoopback, refusalOf, tableKeyOf } from './local-server.ts';
-import { StartError } from './start-options.ts';
 import { createTable, tableServerClient } from './table-client.ts';
-
-export type TableServer = Awaited<ReturnType<typeof startTableServer>>;
 
 /**
  * Starts a table server with the local table on a free port of the loopback. Tables are in the folder `path`, or else in memory.
@@ -51,7 +49,7 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
 /** Starts a table server for the table in a folder, which is created. @throws StartError if it cannot be opened */
-export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
+export async function openTableFolder(folder: string, key: string) {
   try {
     await ownFolder(folder);
     return await startTableServer({ key, path: folder });

@@ -7,6 +7,7 @@ import { type Hold, withHold } from '../../lib/range/hold.ts';
 import { HOLDS_SELECTOR, holdIn } from '../../lib/range/hold-ip-address.ts';
 import { MANAGED_BY_API_SERVERS } from '../../lib/repair/address-faults.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
+import { withDeadline } from '../../lib/runtime/deadline.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { defined } from '../../lib/util/values.ts';
@@ -91,18 +92,17 @@ async function readCluster<Result>(
   const { passEnvironment } = await import('../pass-environment.ts');
   await using passes = await passEnvironment(cli, await cli.openTable(), options);
   const { environment } = passes;
-  const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   try {
-    const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
-    const { kubernetes } = await environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
-    return await read(kubernetes, warn);
+    return await withDeadline(environment, LONGEST_MS, async (signal) => {
+      const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
+      const { kubernetes } = await environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
+      return read(kubernetes, warn);
+    });
   } catch (error) {
     const exitCode = exitCodeOf(error);
     if (exitCode === undefined || cli.signal.aborted) throw error;
     cli.output.say(`Cannot list ${what}: ${describeError(error).message}`);
     return { exitCode };
-  } finally {
-    cancel();
   }
 }
 

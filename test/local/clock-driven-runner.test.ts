@@ -93,7 +93,7 @@ test.each(LOOPS)(
 test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops after the last event', async () => {
   const { clock, signal, run } = runnerClock(9_000);
   const lines: string[] = [];
-  const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
+  const print = (...texts: string[]) => void lines.push(...texts.map((text) => `${clock.nowMs() / 1000} ${text}`));
   const event = (at: number, act: StoryEvent['act']) => ({ atSeconds: at, what: `event ${at}`, act, outlook: 'look' });
   const fails = () => Promise.reject(new Error('the server is missing'));
   // `playStory` only passes the world to events, and these events do not use it.
