@@ -73,6 +73,16 @@ export async function* inLargePieces(body: Body): AsyncGenerator<Uint8Array> {
   if (held.length > 0) yield held;
 }
 
+/** Passes a body on. Throws `OverBound` if it has too many bytes. */
+export async function* bounded(body: AsyncIterable<Uint8Array>, largestBytes: number, what = '') {
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > largestBytes) throw new OverBound(`more than ${largestBytes / 1024 / 1024} MiB${what}`);
+    yield piece;
+  }
+}
+
 /** Reads a body to its end. Throws `OverBound` if the body is too large, and the body's own errors. */
 export async function readWhole(
   body: Body,

@@ -5,7 +5,7 @@ import { RESOURCES } from './cluster-port.ts';
 import type { ItemReader } from './item-reader.ts';
 import { BYTES, type FieldPlace, fieldAt, MAGIC, MalformedProtobuf, ProtobufReader } from './protobuf.ts';
 import { type CallSite, listIn, malformed, requireWholeList, tooLarge } from './replies.ts';
-import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
+import { bounded, LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 import { readType } from './status.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
@@ -60,12 +60,7 @@ async function* batchesIn<Item>(
   reader: ItemReader<Item>,
 ): AsyncGenerator<readonly Item[]> {
   const list = new ArrivingList(reader);
-  let bytes = 0;
-  for await (const piece of stream) {
-    bytes += piece.length;
-    if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
-    yield list.push(piece);
-  }
+  for await (const piece of bounded(stream, LARGEST_LIST_BYTES)) yield list.push(piece);
   if (list.left !== 0) throw new MalformedProtobuf('it is cut off');
   requireWholeList(site, list.version, list.continueToken);
 }

@@ -7,7 +7,7 @@ import { setLatest } from '../util/values.ts';
 import { HttpClient, type HttpReply, type HttpRequest } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
-import { inLargePieces, OverBound } from './reply-bounds.ts';
+import { bounded, inLargePieces } from './reply-bounds.ts';
 
 export interface ApiRequest extends HttpRequest {
   /** True if the reply may be compressed with gzip. A protobuf body with status 200 is then passed on while it arrives. */
@@ -87,7 +87,7 @@ const PIECE_BYTES = 64 * 1024;
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
   // Failures of the pipeline end the iteration below.
-  pipeline(bounded(body), gunzip, () => undefined);
+  pipeline(bounded(body, LARGEST_GZIP_BYTES, ' of gzip'), gunzip, () => undefined);
   try {
     for await (const piece of gunzip) yield piece as Uint8Array;
   } catch (error) {
@@ -97,15 +97,6 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 const OF_ZLIB = /^(Z_|ERR_TRAILING_JUNK_)/;
-
-async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_GZIP_BYTES) throw new OverBound(`more than ${LARGEST_GZIP_BYTES / 1024 / 1024} MiB of gzip`);
-    yield chunk;
-  }
-}
 
 interface KeptConnection {
   readonly client: HttpClient;
