@@ -42,9 +42,8 @@ export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {})
       throw readFailure(stored, where, error, signal);
     });
     if (text?.trim()) return text;
-    throw badConfiguration(
-      `The ${what} in region ${where} is empty. Put a kubeconfig there (docs/kubeconfig-secret.md).`,
-    );
+    const remedy = 'Put a kubeconfig there (docs/kubeconfig-secret.md)';
+    throw badConfiguration(`The ${what} in region ${where} is empty. ${remedy}.`);
   };
 }
 
@@ -143,10 +142,8 @@ function tokenFailure(audience: string, region: string, error: unknown): Cluster
   const call = `sts:GetWebIdentityToken for audience ${audience} in region ${region}`;
   if (nameOfError(error) === 'OutboundWebIdentityFederationDisabledException') {
     const remedy = 'An administrator enables it: aws iam enable-outbound-web-identity-federation';
-    return badConfiguration(
-      `${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`,
-      error,
-    );
+    const problem = `${call} was refused: outbound web identity federation is disabled in this account`;
+    return badConfiguration(`${problem}. ${remedy}.`, error);
   }
   const ifDenied =
     'Add the audience to the parameter webIdentityServers of the stack, or allow it to your own identity';

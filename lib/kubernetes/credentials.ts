@@ -97,9 +97,8 @@ export async function credentialEnds(access: ApiServerAccess): Promise<readonly 
   if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();
   const { cert } = access.tls();
-  return [tokenEnd(headers['Authorization'] ?? ''), cert === undefined ? undefined : certificateEnd(cert)].filter(
-    (end) => end !== undefined,
-  );
+  const ends = [tokenEnd(headers['Authorization'] ?? ''), cert === undefined ? undefined : certificateEnd(cert)];
+  return ends.filter((end) => end !== undefined);
 }
 
 /** Returns true in the last third of the credential's life, or in its last week if its start is unknown. */

@@ -181,11 +181,8 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
   if (data === undefined) return file === undefined ? undefined : readFile(file, source);
   const text = data.replace(/[\r\n]/g, '');
   if (/^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0) return Buffer.from(text, 'base64');
-  throw badKubeconfig(
-    source,
-    `${name}-data is not base64`,
-    'Write the PEM text as base64, or take that of kubectl config view --raw',
-  );
+  const remedy = 'Write the PEM text as base64, or take that of kubectl config view --raw';
+  throw badKubeconfig(source, `${name}-data is not base64`, remedy);
 }
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
