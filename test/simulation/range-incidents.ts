@@ -50,6 +50,7 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   ranges.clearRecords();
   const registration = table.find(CLUSTERS, CLUSTER);
   table.store = copyOf(copy.store);
+  if (chance.once(3)) table.storeAsBefore();
   // The restore procedure applies the spec again.
   if (registration !== undefined) table.store.get(CLUSTERS)?.set(CLUSTER, registration);
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);

@@ -85,6 +85,18 @@ export abstract class StandInTable {
     for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
   }
 
+  /** Converts the ranges to the form of the previous version, which had no holds and no requests. */
+  storeAsBefore(): void {
+    for (const items of this.store.values()) {
+      for (const [key, { value, ...rest }] of items) {
+        if (key.startsWith('requests/')) items.delete(key);
+        if (!key.startsWith('ranges/')) continue;
+        const { holds: _, given: __, ...before } = value?.M ?? {};
+        items.set(key, { ...rest, value: { M: before }, schema: { N: '1' } });
+      }
+    }
+  }
+
   async #date(middlewares: readonly Middleware[]): Promise<void> {
     const second = Math.floor(this.#nowMs() / 1000);
     if (second !== this.#second) this.#headers = { date: new Date(second * 1000).toUTCString() };
