@@ -1,6 +1,6 @@
 /**
  * The types of findings; the first seven are the `type` labels of upstream's counters. `stays`: does not resolve automatically.
- * `acute`: requires action, and ends with its cause. `passes`: requires no action, because the loops resolve it, or it informs.
+ * `acute`: requires action, and ends with its cause. `passes`: requires no action: the loops resolve it, or it is information.
  */
 const FINDINGS = {
   leak: 'passes',

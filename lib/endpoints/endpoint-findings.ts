@@ -21,7 +21,7 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
-/** Returns the finding that no API server is live, with the reason for each address. @param second the family of the slice */
+/** Returns the finding that no API server is live, with each reason; with `second`, only about the slice of that family. */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
   const withdrawn = new Map(
     leases.flatMap((lease) => {

@@ -32,7 +32,7 @@ type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange>;
 /** Returns whether API servers allocate this address, which is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
-/** Enters each cluster IP into the range of its family. @throws RepairError `BadRange` if two ranges have one family */
+/** Returns a function that enters the cluster IPs of a Service. @throws RepairError `BadRange` if two ranges have one family */
 export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsServed = () => false): EnterClaims {
   const families = byFamily(ranges);
   return (service, findings) => {

@@ -35,7 +35,7 @@ export interface Comparison extends RangeDecision {
   >;
 }
 
-/** Returns the items of the stored range, or a refusal if its text does not parse; the empty range `configured` without one. */
+/** Returns the recorded items, or a refusal if the text of the range does not parse. If nothing is stored, no item is recorded. */
 export function recordedRange(
   key: RangeKey,
   configured: string,

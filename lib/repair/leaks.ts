@@ -81,7 +81,7 @@ function leakFindings(
   return findings;
 }
 
-/** Returns the last strike, now if its time is far in the future (a wrong clock): else no pass could strike until then. */
+/** Returns the last strike, dated now if its time is far in the future (a wrong clock), when no pass could add a strike. */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }

@@ -106,6 +106,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [WRONG],
       ipAddress('s'),
     ],
+    [
+      'replaces an IPAddress that references a headless Service, which no list contains',
+      [service('s', ITEM), service('headless', 'None'), ipAddress('headless')],
+      ['delete', 'create'],
+      [WRONG],
+      ipAddress('s'),
+    ],
     ['corrects wrong labels of an IPAddress', [service('s', ITEM), mislabelled], ['patch'], [], ipAddress('s')],
     ['keeps the IPAddress of the first of two Services', [...odds, ipAddress('s')], [], [DUPLICATE], ipAddress('s')],
     ['creates one IPAddress for two Services', twins, ['create'], [NOT_ALLOCATED, DUPLICATE], ipAddress('s')],
