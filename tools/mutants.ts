@@ -6,7 +6,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededPick } from '../test/support/ranges.ts';
 import '../test/support/temporary-files.mjs';
-import { mutantsOf } from './mutants/plan.ts';
+import { planOf } from './mutants/plan.ts';
 import type { Message, MutantVerdict, MutatedModule } from './mutants/worker.ts';
 
 const USAGE = `Usage: npm run mutants [-- [--sample N] [--seed S] [--workers N] [file ...]]
@@ -60,7 +60,8 @@ const modules = positionals.length > 0 ? positionals : globSync(MODULES).sort();
 /** All mutants of the modules. A mutant's number is its place in this list. */
 const all = modules.flatMap(keyed);
 const chosen = values.sample === undefined ? all : sampleOf(Number(values.sample), Number(values.seed));
-const explained = explanations();
+/** The keys in explained.txt. Each line has the key of a mutant, a tab and the reason. */
+const explained = new Set(readFileSync('tools/mutants/explained.txt', 'utf8').match(/^[^\t\n]+(?=\t)/gm));
 const sources = new Map(
   globSync('{cli,deploy,lib,local,test,tools}/**/*.ts').map((file) => [file, readFileSync(file, 'utf8')]),
 );
@@ -105,22 +106,11 @@ function note(mutant: Keyed, verdict: MutantVerdict): void {
   if (verdict !== 'killed' && !isExplained) console.log(`${verdict} at line ${mutant.line}: ${mutant.key}`);
 }
 
-/** Returns the keys in explained.txt. Each line has the key of a mutant, a tab and the reason. */
-function explanations(): Set<string> {
-  const file = path.join(import.meta.dirname, 'mutants/explained.txt');
-  return new Set(
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line) => line.split('\t', 1))
-      .filter(Boolean),
-  );
-}
-
 function keyed(module: string): readonly Keyed[] {
   const lines = readFileSync(module, 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
   const seen = new Map<string, number>();
-  return mutantsOf(module).map(({ line, original, replacement }) => {
+  return planOf(module).mutants.map(({ line, original, replacement }) => {
     const change = `${short(original)} → ${replacement === '' ? 'removed' : short(replacement)}`;
     const key = `${module} | ${short(lines[line - 1] ?? '')} | ${change}`;
     const count = (seen.get(key) ?? 0) + 1;

@@ -44,12 +44,11 @@ const WITH_EXPRESSION = new Set(['TSAsExpression', 'TSSatisfiesExpression', 'TSN
 const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration', 'TemplateElement']);
 const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpression']);
 
-/** Returns the mutants of a module: conditions, arithmetic, literals, return values, optional chains and removed statements. */
-export function mutantsOf(file: string): readonly Mutant[] {
-  return parsed(file).mutants;
-}
-
-function parsed(file: string) {
+/**
+ * Returns a module's mutants: conditions, arithmetic, literals, return values, optional chains and removed statements. Also returns
+ * its source and syntax tree.
+ */
+export function planOf(file: string) {
   const source = readFileSync(file, 'utf8');
   const program = parseSync(file, source).program as unknown as Node;
   const text = ({ start, end }: Node) => source.slice(start, end);
@@ -135,7 +134,7 @@ function literal(node: Node, add: Add): void {
 
 /** Returns the source of a module with all of its mutants, each behind a switch. The number of the first mutant is `firstId`. */
 export function instrumented(file: string, firstId: number): string {
-  const { source, program, mutants } = parsed(file);
+  const { source, program, mutants } = planOf(file);
   const numbered = mutants.map((mutant, place) => ({ ...mutant, id: firstId + place }));
   const ofNodes = Map.groupBy(numbered, ({ node }) => node);
   const render = (node: Node): string => {
