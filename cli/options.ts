@@ -20,8 +20,8 @@ const LONGEST_MS = 3650 * UNIT_MS.d;
 /** Returns the milliseconds of `90s`, `10m`, `1h30m` or `2d`. @throws InvalidArgumentError of commander */
 export function parseDuration(text: string): number {
   if (!DURATION.test(text)) throw new InvalidArgumentError('Use a duration such as 90s, 10m, 1h30m or 2d.');
-  const parts = [...text.matchAll(/([\d.]+)([smhd])/g)];
-  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS], 0);
+  const msOf = (part: string) => Number(part.slice(0, -1)) * UNIT_MS[part.slice(-1) as keyof typeof UNIT_MS];
+  const ms = text.split(/(?<=[smhd])/).reduce((sum, part) => sum + msOf(part), 0);
   if (ms > 0 && ms <= LONGEST_MS) return Math.round(ms);
   throw new InvalidArgumentError('A duration must be more than 0 and at most ten years.');
 }
