@@ -5,7 +5,7 @@ export interface AlarmGuide {
   readonly impact: string;
   /** The first command to run, if Lambda functions run the loops. */
   readonly stack: string;
-  /** The first command if `kbctl run --table` runs the loops. Empty if `kbctl run` has no such alarm. */
+  /** The first command if `kbctl run --table` runs the loops. Empty if the alarm does not apply to `kbctl run`. */
   readonly run: string;
 }
 

@@ -38,7 +38,7 @@ test('a kubeconfig can be in a secret whose value is binary', async () => {
   expect(await aReader()(secret, never)).toBe('kind: Config');
 });
 
-test('a reader assumes the role for kubeconfigs of another account once for many reads, with the external ID of the stack', async () => {
+test('for several kubeconfigs in another account, a reader assumes the role only once, with the external ID of the stack', async () => {
   const { calls } = await fakeAws(echo);
   process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
   const read = aReader();

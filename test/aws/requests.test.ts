@@ -122,7 +122,7 @@ test('the read of a target group returns the addresses of its healthy targets', 
 });
 
 test.each(['unavailable', 'of a later version'])(
-  'a target with the health state "%s" is counted as unread',
+  'a target with the health state "%s" is omitted, and its health is reported as unavailable',
   async (state) => {
     const found = await targets(describedTargets({ '10.9.8.7': 'healthy', '10.9.8.8': state }));
     expect(found).toEqual({ addresses: ['10.9.8.7'], unread: 'the health of 1 targets is unavailable' });

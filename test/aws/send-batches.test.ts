@@ -80,7 +80,7 @@ describe.each([
 test.each([
   { type: 'com.amazonaws.sqs#QueueDoesNotExist', code: 'QueueMissing', remedy: 'TICK_QUEUE_URL' },
   { type: 'com.amazonaws.sqs#AccessDeniedException', code: 'AccessDenied', remedy: 'allow sqs:SendMessage' },
-])('a queue that answers $type fails with $code and a resolution', async ({ type, code, remedy }) => {
+])('if SQS answers $type, the error has the code $code and a resolution', async ({ type, code, remedy }) => {
   const [unsent] = await send(queue, () => awsError(type));
   expect(unsent?.error).toMatchObject({ code, message: expect.stringContaining(remedy) });
 });

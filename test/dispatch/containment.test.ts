@@ -40,7 +40,7 @@ test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile
   },
 );
 
-test('a cluster that attacks only shared processes runs alone after each attack, each time for twice as long', async () => {
+test('if a cluster attacks each time it shares a process again, it runs alone for twice as long after each attack', async () => {
   const fleet = await aFleetOf(16);
   const attack = async () => {
     fleet.hostile.set('c-003', 'ends');

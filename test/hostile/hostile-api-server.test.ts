@@ -48,7 +48,7 @@ describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
 
 const LIMIT_BYTES = 100;
 
-test('an API server can use all the memory for replies that other API servers do not use at that time', () => {
+test('while only one API server sends replies, it can use all the memory for replies, and no more', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('one', 100);
   expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');

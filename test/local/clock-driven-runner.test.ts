@@ -71,7 +71,7 @@ test('the clock-driven runner ends with the error of a job that throws, and wake
 });
 
 test.each(LOOPS)(
-  'a pass of %s in a local run has the whole time of a pass, and ends the run if the cluster is no longer registered',
+  'in a local run, a pass of %s has the full time limit of its loop, and a tick throws if the cluster is no longer registered',
   async (loop) => {
     const { environment, table, register } = aDispatchWorld();
     const spec = aClusterSpec();

@@ -182,7 +182,7 @@ test('a local run reads the kubeconfig file of the changed spec, unless the comm
   expect([await serverOf(), await serverOf(first)]).toEqual(['https://192.0.2.2:6443', 'https://192.0.2.1:6443']);
 });
 
-test('a local run executes no plugin of a cluster that another writer registered in its table', async () => {
+test('a local run executes no plugin of a cluster that another writer registered in the table of the run', async () => {
   const marker = join(folder, 'the-plugin-ran');
   const file = join(folder, 'hostile.kubeconfig');
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/sh', args: ['-c', `touch ${marker}`] };

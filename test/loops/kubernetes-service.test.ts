@@ -165,7 +165,7 @@ test('a tick reads the leases again before it reports that no lease is valid', a
   expect(report).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
 });
 
-test('if another writer creates the Endpoints during a tick, the tick writes no slice, and the next tick corrects them', async () => {
+test('if another writer creates the Endpoints during a tick, only the next tick corrects them and creates the slice', async () => {
   const world = worldOf(A, B, C);
   world.beforeNext('create Endpoints', () => world.cluster.place(anEndpoints([A])));
   expect(await world.tick()).toMatchObject({ errors: [{ code: 'AlreadyExists' }] });

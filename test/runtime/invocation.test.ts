@@ -78,13 +78,13 @@ test('a cancelled deadline never aborts', async () => {
   expect(signal.aborted).toBe(false);
 });
 
-test.each(['its own deadline expires', 'the surrounding work is aborted'])(
-  'a pause ends if %s, and cancels its timer',
+test.each(['the deadline expires', 'the surrounding work is aborted'])(
+  'if %s, the function pause resolves and cancels the timer',
   async (when) => {
     const [own, whole] = [new AbortController(), new AbortController()];
     let cancelled = 0;
     const paused = pause({ signal: own.signal, cancel: () => void cancelled++ }, whole.signal);
-    (when === 'its own deadline expires' ? own : whole).abort();
+    (when === 'the deadline expires' ? own : whole).abort();
     await paused;
     expect(cancelled).toBe(1);
   },

@@ -63,7 +63,7 @@ test('each YAML document of a file is read as one spec', async () => {
   expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({ names: ['a', 'b'], faults });
 });
 
-test('faults in a ClusterList in the format that kbctl prints contain the names of the faulty fields', async () => {
+test('each fault in a ClusterList is reported with the name and the value of its field', async () => {
   const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
   const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
   expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
