@@ -156,7 +156,7 @@ export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Pr
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }
 
-/** Returns the text of a file, but an empty text if it is another user's, because commands trust its port and its key. */
+/** Returns the text of a file; an empty text if another user owns the file, because commands trust the port and the key in it. */
 async function ownText(file: string): Promise<string> {
   await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';

@@ -35,7 +35,7 @@ export function localTable(client: DynamoDBClient, deadline = new AbortControlle
   return dynamoDbStore(client, LOCAL_TABLE, Date.now).table(deadline);
 }
 
-/** Returns a function that starts deadlines that `end` aborts, except those that start after it to save results. */
+/** Returns a function that starts deadlines. `end` aborts them, except deadlines that start after `end` to save results. */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);
@@ -56,8 +56,8 @@ export function givenUpAfter(ended: AbortSignal): AbortSignal {
 }
 
 /**
- * Returns a loader in which the cluster `name` uses `loadKubeconfig`, and every other cluster of the table the kubeconfig of
- * its spec, relative to the working directory and without credential plugins: another writer might have registered it.
+ * Returns a loader that calls `loadKubeconfig` for the cluster `name`. For any other cluster, it loads the kubeconfig of the spec,
+ * relative to the working directory and without credential plugins, because another writer might have registered that cluster.
  */
 export function kubeconfigOfEach(name: string, loadKubeconfig: LoadKubeconfig): LoadKubeconfig {
   const ofOthers = kubeconfigLoader('.', kubeconfigSources());

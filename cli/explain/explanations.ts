@@ -28,7 +28,7 @@ const all: ReadonlyMap<string, Explanation> = new Map([
   }),
 ]);
 
-/** The same by names without case, spaces and hyphens. Of names that are then equal, the first in `all` counts. */
+/** The explanations by name without case, spaces and hyphens. If names are then equal, the first of them in `all` counts. */
 const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
   [...all].toReversed().map(([word, one]) => [withoutCase(word), one]),
 );

@@ -131,7 +131,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Returns the spec, reduced to one family for SingleStack; `undefined` if the update removes a family with any other policy. */
+/** Returns the spec, reduced to one family for SingleStack. With another policy, `undefined` if the update removes a family. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

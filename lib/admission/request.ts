@@ -71,7 +71,7 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   return { cluster, token, timeoutMs: timeoutIn(timeout), cameAtMs, bodyBytes, body };
 }
 
-/** Returns the fields of an event that have other names in the other payload format. */
+/** Returns the fields of an event whose names differ between the two payload formats. */
 function lineOf(event: HttpEvent) {
   if ('rawPath' in event) {
     const { rawPath: path, rawQueryString, requestContext } = event;

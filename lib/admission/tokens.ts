@@ -35,7 +35,7 @@ const READ_AGAIN_MS = 10_000;
 /** How often unknown tokens cause a look-up of their cluster and of at most `MOST_WAITING_READ` others. */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
-/** The shortest time between two lists of the clusters, which are read only while unknown tokens exceed `LOOK_UPS`. */
+/** The shortest time between two reads of the cluster list, which is read only while unknown tokens exceed `LOOK_UPS`. */
 const LIST_AGAIN_MS = 60_000;
 const MOST_KEPT = 10_000;
 

@@ -107,7 +107,7 @@ function secondOf(name: string): number {
 
 /**
  * Returns the suspects that have a tick in this minute. Those that are not `proven` may block a process, so they take turns in the
- * processes that other clusters do not need. If very many are not `proven`, none alone is the cause, and all have a tick.
+ * processes that other clusters do not need. If very many are not `proven`, no single cluster is the cause, and all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -138,7 +138,7 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/** Returns the next tick of suspect clusters whose passes have ended. A pass that ends its process has none this minute. */
+/** Returns the next tick of suspect clusters whose passes have ended. If a pass ends its process, no tick follows this minute. */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

@@ -38,7 +38,7 @@ export interface Publication {
   readonly removals: readonly string[];
   /** The addresses that an update adds. Empty if the object is created. */
   readonly added: readonly string[];
-  /** The verdict about the contest. Absent for the other slices if there is no second family and `prune` is not set. */
+  /** The verdict about the contest. `slicesPublication` omits it if there is no second family and `prune` is not set. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
 }
@@ -79,7 +79,7 @@ export function slicesPublication(
   };
 }
 
-/** Returns whether a pass may delete or replace a foreign slice: our slice of its name or family must have a live address. */
+/** Returns whether a pass may delete or replace a foreign slice. Our slice of the same name or family must have a live address. */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
   return publisher === undefined || publisher.live.length > 0;
@@ -156,7 +156,7 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/** Returns whether the slice can be written without Endpoints, which with master-count list the servers that stay. */
+/** Returns whether a slice needs no Endpoints. With master-count, the Endpoints show which servers of the primary family stay. */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }

@@ -110,7 +110,7 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
   return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
 }
 
-/** Removes the address after `own`, or the first, until `masterCount` are left. Upstream, too, keeps the index of `own`. */
+/** Removes addresses after `own`, cyclically, until `masterCount` are left. As in upstream, the index of `own` is not updated. */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
   const position = kept.findIndex(({ ip }) => ip === own);

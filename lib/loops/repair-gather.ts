@@ -18,7 +18,7 @@ export interface RepairKind {
   readonly loop: Loop;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  /** The Services to list. A pass that can free items lists all that may claim some: validation may have been bypassed. */
+  /** The Services to list. A pass that can free items lists every Service that may claim one, even if it is invalid. */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** `ranges` are in the order of the spec. */
   readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
@@ -33,7 +33,7 @@ export interface RepairErrorWords {
   readonly cannotSave: string;
 }
 
-/** A range as it was read before the Services were listed. No pass has saved it if all but the first two fields are absent. */
+/** A range as it was read before the Services were listed. Only `key` and `configured` are present if no pass has saved it. */
 export interface RangeAtStart extends Partial<ReadRange> {
   readonly key: RangeKey;
   readonly configured: string;

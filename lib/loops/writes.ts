@@ -35,7 +35,7 @@ export function writesOf(mode: Mode): Writes {
 /** A confirmation is valid for this long. A pass may make a thousand writes, or list objects for half a minute before a write. */
 const CONFIRMED_FOR_MS = 10_000;
 
-/** Returns ports that only report forbidden writes, and call `confirmWrites` before others to ranges and the cluster. */
+/** Returns ports that only report forbidden writes, and call `confirmWrites` before allowed writes to ranges and the cluster. */
 export function portsFor(
   writes: Writes,
   ports: Ports,
@@ -52,7 +52,7 @@ export function portsFor(
   };
 }
 
-/** Returns the ports with a call of `confirmWrites` before writes to ranges and the cluster. Other items only record facts. */
+/** Returns ports that call `confirmWrites` before writes to ranges and the cluster. Other items of the table only record facts. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>, nowMs: () => number): Ports {
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let isConfirmed = Promise.resolve();

@@ -8,7 +8,7 @@ import type { AddressFault } from './address-faults.ts';
  * ago. A request, which creates the IPAddress before it stores the Service, takes an API server at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
-/** The most faults that a pass corrects (more if all are created: `CREATED_FOR_ONE`), lists without a correction, or remembers. */
+/** The most faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`), lists without a correction, or remembers. */
 const MOST_FAULTS = 200;
 /** A pass creates this many IPAddresses in place of one other correction, because an address without an IPAddress is free. */
 const CREATED_FOR_ONE = 5;
@@ -25,7 +25,7 @@ const memoryShape = z.object({
 /** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
-/** Returns the memory in the state of a run record; an empty one if it has none. */
+/** Returns the memory in the state of a run record, or an empty memory if the state has none. */
 export function addressMemoryIn(state: unknown): AddressMemory {
   return memoryShape.safeParse(Object(state)['addresses']).data ?? { seen: {} };
 }
@@ -99,7 +99,7 @@ export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemo
   return { ...memory, turn: turnKey(fault) };
 }
 
-/** Returns the uids for the memory, and the faults of IPAddresses for which the memory has no room. */
+/** Returns the uids to save with the time each was first seen, and the faults whose new uids are too many or too long to save. */
 function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, number>, nowMs: number) {
   const seen = new Map<string, number>();
   const unseen: AddressFault[] = [];
@@ -112,7 +112,7 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
   return { seen: Object.fromEntries(seen), unseen };
 }
 
-/** Returns the faults sorted by key from the first after `turn` on; unchanged if one pass can correct all, without a `turn`. */
+/** Returns the faults sorted by key, beginning after `turn`; unsorted if there is no `turn` and one pass can correct all. */
 function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
   if (faults.length <= MOST_FAULTS && turn === undefined) return faults;
   const sorted = faults

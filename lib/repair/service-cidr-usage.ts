@@ -66,7 +66,7 @@ function sortedValues(taken: Iterable<string>): Values {
   return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
 }
 
-/** Returns the range of indexes of the addresses in a network. A copy of them for each of many networks would be large. */
+/** Returns the indexes in `values` of the addresses in a network. Copies of the addresses for many networks would be large. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const { first, last } = usableOf(network);
   const from = countBefore(values, (value) => value < first);

@@ -61,7 +61,7 @@ export function withoutIntegerBounds({
 /** An integer of at least 0. */
 export const count = z.int().check(z.gte(0));
 
-/** Returns the shape of the output of `type` that checks only types: fields with `z.prefault` are required, unknown fields stay. */
+/** Returns the shape of the output of `type`. It checks only types, requires fields with `z.prefault`, and keeps unknown fields. */
 export function storedShape<Type extends z.ZodMiniType>(type: Type): z.ZodMiniType<z.output<Type>> {
   return formOf(type) as z.ZodMiniType<z.output<Type>>;
 }
