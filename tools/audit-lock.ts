@@ -18,10 +18,7 @@ export interface LockedPackage {
   readonly libc?: string | readonly string[];
 }
 
-export interface Lock {
-  readonly packages: Readonly<Record<string, LockedPackage>>;
-}
-
+type Packages = Readonly<Record<string, LockedPackage>>;
 /** The packages that have an install script, and whether npm may run it. `auditLock` reports each `true` as a fault. */
 type AllowScripts = Readonly<Record<string, boolean>>;
 
@@ -44,7 +41,7 @@ const LICENCES = new Set([
 ]);
 
 /** Returns a line for each fault of the lock file. */
-export function auditLock({ packages }: Lock, allowScripts: AllowScripts): string[] {
+export function auditLock(packages: Packages, allowScripts: AllowScripts): string[] {
   const entries = Object.entries(packages).filter(([at]) => at !== '' && at !== OWN_FOLDER);
   const scripted = new Set(entries.filter(([, { hasInstallScript }]) => hasInstallScript).map(([at]) => nameOf(at)));
   const faultsOfScripts = Object.entries(allowScripts).flatMap(([name, isAllowed]) => [
@@ -95,9 +92,9 @@ function nameOf(at: string): string {
 
 if (import.meta.main) {
   const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, name), 'utf8'));
-  const lock: Lock = read('../package-lock.json');
-  const faults = auditLock(lock, read('../package.json').allowScripts);
+  const { packages } = read('../package-lock.json');
+  const faults = auditLock(packages, read('../package.json').allowScripts);
   for (const fault of faults) console.error(fault);
-  console.log(`audit: ${faults.length} faults in ${Object.keys(lock.packages).length} packages`);
+  console.log(`audit: ${faults.length} faults in ${Object.keys(packages).length} packages`);
   if (faults.length > 0) process.exitCode = 1;
 }

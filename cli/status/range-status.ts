@@ -13,7 +13,7 @@ import type { RunRecord } from '../../lib/table/run-records.ts';
 import { defined } from '../../lib/util/values.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, drawUsage, type RangeLayout } from './range-map.ts';
-import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
+import type { SavedRange, StatusInputs } from './read-inputs.ts';
 
 const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.primary]: 'cluster IPs',
@@ -25,13 +25,14 @@ const TITLES: Readonly<Record<RangeKey, string>> = {
 export function rangeStatuses(inputs: StatusInputs, nowMs: number) {
   const served = serviceCidrStatuses(inputs);
   const ranges: RangeStatus[] = [...(served ?? [])];
-  const unreadable: UnreadableItem[] = [];
+  const unreadable: string[] = [];
   for (const range of rangesOf(inputs.cluster.spec)) {
     if (served !== undefined && range.loop === 'cluster-ip-repair') continue;
     const status = rangeStatus(range, inputs, nowMs);
     if (isRefused(status)) {
-      const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It was not changed; correct it, or remove it to start again.`;
-      unreadable.push({ key: range.key, message });
+      unreadable.push(
+        `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It was not changed; correct it, or remove it to start again.`,
+      );
     } else if (status !== undefined) ranges.push(status);
   }
   const isCut = (key: RangeKey) => {
@@ -65,6 +66,8 @@ function savedStatus(
 ): RangeStatus | Refusal {
   const range = textRange(key, stored.range || configured);
   if (isRefused(range)) return range;
+  const isOfTable = stored.allocator === 'table';
+  const isCurrent = stored.generation === cluster.rangesGeneration && range.spec === configured;
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
   const held = intersect(range.bitsOf(holds.flatMap(({ items }) => items)), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
@@ -75,10 +78,7 @@ function savedStatus(
     range: range.spec,
     ...(range.spec !== configured && { specRange: configured }),
     allocator: stored.allocator,
-    ...(cluster.spec.allocator === 'table' && {
-      ready:
-        stored.allocator === 'table' && stored.generation === cluster.rangesGeneration && range.spec === configured,
-    }),
+    ...(cluster.spec.allocator === 'table' && { ready: isOfTable && isCurrent }),
     savedAtMs,
     used: popCount(stored.data),
     capacity: range.max,
@@ -101,8 +101,7 @@ function countedStatus(
   const used = figure('allocated');
   const capacity = figure('capacity');
   const range = textRange(key, configured);
-  if (used === undefined || capacity === undefined || isRefused(range)) return undefined;
-  if (capacity !== range.max) return undefined;
+  if (used === undefined || isRefused(range) || capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
   return countedRange({
     key,

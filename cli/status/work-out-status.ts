@@ -19,7 +19,7 @@ import {
 import { errorText } from './columns.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
-import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
+import type { StatusInputs } from './read-inputs.ts';
 
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
@@ -27,7 +27,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
   const health = loopsHealth(inputs, apiServers, nowMs);
   const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs);
   const findings = findingsOf(inputs);
-  const unreadable = [...inputs.unreadable, ...unreadableRanges];
+  const unreadable = [...inputs.unreadable.map(({ message }) => message), ...unreadableRanges];
   const attention = attentionFor({ inputs, health, apiServers, ranges, findings, unreadable, nowMs });
   const paused = pauseOf(inputs, nowMs);
   return {
@@ -43,7 +43,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
     ranges,
     findings,
     ...allFindings(inputs),
-    unreadable: unreadable.map(({ message }) => message),
+    unreadable,
   };
 }
 
@@ -84,10 +84,9 @@ function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealt
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
 }
 
-interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'> {
+interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings' | 'unreadable'> {
   readonly inputs: StatusInputs;
   readonly health: LoopsHealth;
-  readonly unreadable: readonly UnreadableItem[];
   readonly nowMs: number;
 }
 
@@ -101,7 +100,7 @@ function attentionFor(parts: Parts): Attention[] {
   const { spec } = parts.inputs.cluster;
   const all = [
     ...aboutLoops(parts),
-    ...parts.unreadable.map(({ message }): Problem => ({ level: 'unhealthy', word: 'unreadable', message })),
+    ...parts.unreadable.map((message): Problem => ({ level: 'unhealthy', word: 'unreadable', message })),
     ...aboutLeases(parts),
     ...aboutFindings(parts),
     ...aboutRanges(parts),
