@@ -119,7 +119,7 @@ export async function attemptApart(batch: Batch, names: readonly string[], { sus
   return attempts;
 }
 
-/** The environments whose first passes have ended. First passes also compile code, so if they block, no cluster is suspect. */
+/** The environments whose first passes have ended. First passes also load and compile code: if they block, no cluster is suspect. */
 const WARM = new WeakSet<Environment>();
 
 export async function attemptAll(batch: Batch, clusters: readonly string[], ofSuspects: boolean): Promise<Attempt[]> {

@@ -111,7 +111,7 @@ function tickIn(json: unknown, loop: Loop): TickMessage | string {
   return tick.loop === loop ? { ...tick, loop } : `A tick of the loop ${tick.loop}, but this is ${loop}`;
 }
 
-/** Returns how late a tick may run: the period of the loop's ticks, at least 30 s for a suspect. Its next tick may not be queued yet. */
+/** Returns how late a tick may run: one period of the loop; at least 30 s for a suspect, whose next tick may not be queued yet. */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }

@@ -79,7 +79,7 @@ export function slicesPublication(
   };
 }
 
-/** Returns whether a pass may delete or replace a foreign slice. Our slice of the same name or family must have a live address. */
+/** Returns false if a pass must keep a foreign slice, because our slice of the same name or family has no live address. */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
   return publisher === undefined || publisher.live.length > 0;
