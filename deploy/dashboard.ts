@@ -13,9 +13,11 @@ interface Series {
   readonly byType?: boolean;
 }
 
+type Place = readonly [x: number, y: number, width: number];
+
 interface Graph {
   readonly title: string;
-  readonly at: readonly [x: number, y: number, width: number];
+  readonly at: Place;
   readonly series: readonly Series[];
   readonly percent?: boolean;
 }
@@ -28,15 +30,18 @@ function searchOf({ metric, statistic = 'Sum', label, byType }: Series): object 
   return { expression: `SEARCH('${search}', '${statistic}', 60)`, ...(label !== undefined && { label: `${label} ` }) };
 }
 
-function graphWidget({ title, at: [x, y, width], series, percent }: Graph): object {
-  const properties = {
+function widget(type: string, [x, y, width]: Place, height: number, properties: object): object {
+  return { type, x, y, width, height, properties };
+}
+
+function graphWidget({ title, at, series, percent }: Graph): object {
+  return widget('metric', at, 6, {
     title,
     region: '${AWS::Region}',
     view: 'timeSeries',
     ...(percent && { yAxis: { left: { min: 0, max: 100 } } }),
     metrics: series.map((one) => [searchOf(one)]),
-  };
-  return { type: 'metric', x, y, width, height: 6, properties };
+  });
 }
 
 const alarmArn = (name: string) =>
@@ -50,34 +55,20 @@ const SHOWN_ALARMS = [
 ];
 
 const WIDGETS: readonly object[] = [
-  {
-    type: 'alarm',
-    x: 0,
-    y: 0,
-    width: 24,
-    height: 3,
-    properties: { title: 'Alarms', alarms: SHOWN_ALARMS.map(alarmArn) },
-  },
+  widget('alarm', [0, 0, 24], 3, { title: 'Alarms', alarms: SHOWN_ALARMS.map(alarmArn) }),
   ...GRAPHS.map(graphWidget),
-  {
-    type: 'log',
-    x: 0,
-    y: 27,
-    width: 24,
-    height: 8,
-    properties: {
-      title: 'Passes that changed, found or failed something',
-      region: '${AWS::Region}',
-      view: 'table',
-      query: [
-        ...LOOPS.map((loop) => `SOURCE '/aws/lambda/\${AWS::StackName}-${loop}'`),
-        "filter message in ['pass succeeded', 'pass failed']",
-        'display @timestamp, level, loop, cluster, message, findings.0, errors.0, changes.0, wouldWrite.0',
-        'sort @timestamp desc',
-        'limit 100',
-      ].join(' | '),
-    },
-  },
+  widget('log', [0, 27, 24], 8, {
+    title: 'Passes that changed, found or failed something',
+    region: '${AWS::Region}',
+    view: 'table',
+    query: [
+      ...LOOPS.map((loop) => `SOURCE '/aws/lambda/\${AWS::StackName}-${loop}'`),
+      "filter message in ['pass succeeded', 'pass failed']",
+      'display @timestamp, level, loop, cluster, message, findings.0, errors.0, changes.0, wouldWrite.0',
+      'sort @timestamp desc',
+      'limit 100',
+    ].join(' | '),
+  }),
 ];
 
 export const DASHBOARD: Resources = {
