@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { defined } from '../lib/util/values.ts';
 import {
   type Fields,
   logicalId,
@@ -71,16 +72,13 @@ export function releaseTemplate(compiled: Template, version: string, hashOf: Has
   return nameReplacedResources(template, hashOf);
 }
 
+function parameter(Description: string, Default?: string): Fields {
+  return { Type: 'String', ...defined({ Default }), Description };
+}
+
 const CODE_PARAMETERS: Fields = {
-  CodeBucket: {
-    Type: 'String',
-    Description: 'The bucket, in the region of the stack, that holds the zips of the release.',
-  },
-  CodePrefix: {
-    Type: 'String',
-    Default: 'kube-bootstrap-controller/',
-    Description: 'What their keys in the bucket begin with, before the version.',
-  },
+  CodeBucket: parameter('The bucket, in the region of the stack, that holds the zips of the release.'),
+  CodePrefix: parameter('What their keys in the bucket begin with, before the version.', 'kube-bootstrap-controller/'),
 };
 
 function released(resource: Resource, version: string): Resource {

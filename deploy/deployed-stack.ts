@@ -47,13 +47,7 @@ export function nextSteps(outputs: DeployedStack['outputs']): readonly string[] 
 export function rollbackConfiguration(name: string, stack: DeployedStack | undefined, minutes: number) {
   const [, partition, place] = /^arn:([\w-]+):cloudformation:([\w-]+:\d+):/.exec(stack?.arn ?? '') ?? [];
   if (minutes === 0 || place === undefined || stack?.parameters['Alarms'] !== 'true') return undefined;
-  return {
-    MonitoringTimeInMinutes: minutes,
-    RollbackTriggers: [
-      {
-        Arn: `arn:${partition}:cloudwatch:${place}:alarm:${name}-${RELEASE_FAILING}`,
-        Type: 'AWS::CloudWatch::CompositeAlarm',
-      },
-    ],
-  };
+  const Arn = `arn:${partition}:cloudwatch:${place}:alarm:${name}-${RELEASE_FAILING}`;
+  const trigger = { Arn, Type: 'AWS::CloudWatch::CompositeAlarm' };
+  return { MonitoringTimeInMinutes: minutes, RollbackTriggers: [trigger] };
 }
