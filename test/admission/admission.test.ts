@@ -302,7 +302,7 @@ describe('a table that cannot allocate', () => {
   test.each([
     ['happened', true],
     ['did not happen', false],
-  ])('a write with an unclear outcome is retried, because the range shows that the write %s', async (_, happened) => {
+  ])('if a write %s and its outcome is unclear, the next Service gets other items', async (_, happened) => {
     const unclear = new Set<string>();
     const put: KeyValueTable['put'] = async (item, previous) => {
       if (!RANGES(item) || unclear.has(item.key)) return world.table.put(item, previous);
@@ -358,7 +358,7 @@ test.each([
   }
 });
 
-test('a review with annotations of 256 KiB in both objects is answered, although JSON escapes each byte with six', async () => {
+test('a review with annotations of 256 KiB in both objects is answered, although JSON escapes each byte as six bytes', async () => {
   const annotations = `"annotations":{"a":"${'\\u003c'.repeat(256 * 1024)}"}`;
   const body = JSON.stringify(aReview({ oldSpec: {} })).replaceAll('"metadata":{', `"metadata":{${annotations},`);
   expect(body.length).toBeGreaterThan(3 * 1024 * 1024);

@@ -91,7 +91,7 @@ test('wrong tokens for existing and invented clusters cause a limited number of 
   expect(reads).toHaveLength(161);
 });
 
-describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a second for known names', () => {
+describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a second for existing clusters', () => {
   const CLUSTERS = Array.from({ length: 100 }, (_, index) => `cluster-${index}`);
   const DEADLINE_MS = 8_000;
   const STEP_MS = 100;
@@ -131,7 +131,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     return Math.max(...names.map((name) => tookMs.get(name) ?? Number.POSITIVE_INFINITY));
   }
 
-  test('the first right tokens of 100 clusters are accepted within the deadline when the flood begins, and at once five seconds later', async () => {
+  test('valid tokens of 100 clusters are accepted before the deadline of a review when the flood begins, and at once after five seconds', async () => {
     expect(await answeredAfterMs(await aFlood(1), NEW, CLUSTERS)).toBeLessThan(DEADLINE_MS);
     expect(await answeredAfterMs(await aFlood(50), NEW, CLUSTERS)).toBe(0);
   });
@@ -148,7 +148,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     expect(clock.nowMs - revokedAtMs).toBeLessThanOrEqual(300_000);
   });
 
-  test('tokens that a process reads ahead evict no other tokens, even if the stack has more clusters than the process remembers', async () => {
+  test('tokens that a process reads ahead evict no other tokens, even if the stack has more clusters than fit into memory', async () => {
     const names = Array.from({ length: 12_000 }, (_, index) => `one-of-many-${index}`);
     const { check, reads, clock } = aWorld(Object.fromEntries(['seen', ...names].map((name) => [name, NEW])));
     await check(NEW, 'seen');
@@ -163,7 +163,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
   });
 });
 
-test('known tokens stay valid for a quarter of an hour while their store fails', async () => {
+test('while the store fails, a token in memory stays valid until a quarter of an hour after its read', async () => {
   const { check, clock, texts } = aWorld({ demo: NEW });
   await check(NEW);
   texts['demo'] = { outcome: 'failed', reason: 'ThrottlingException' };
@@ -173,7 +173,7 @@ test('known tokens stay valid for a quarter of an hour while their store fails',
   expect(await check(NEW)).toBe('unknown');
 });
 
-test('a known token causes one read of a failing store in ten seconds, whatever the number of requests', async () => {
+test('if the stored text is no valid token, three requests with the token in memory are accepted and cause one read', async () => {
   const { check, clock, texts, reads } = aWorld({ demo: NEW });
   expect(await check(NEW)).toBe('right');
   texts['demo'] = 'no token';

@@ -37,7 +37,7 @@ test('a request fails and changes no item if its stored answer is corrupt', asyn
   expect(await world.items()).toEqual(before);
 });
 
-test('a request allocates with one write in each range, and its answer has the order of the request', async () => {
+test('a request allocates with one write in each range, and its answer lists the items in the order of the request', async () => {
   const world = await anAllocateWorld();
   const writes: string[] = [];
   const put: KeyValueTable['put'] = (content, previous) => {
@@ -104,7 +104,7 @@ test.each<[string, Partial<AllocateRequest>, string]>([
   expect(await world.taken()).toEqual({});
 });
 
-test('a range with too few free items refuses a request, and holds nothing', async () => {
+test('if a range has too few free items, a request is refused and holds nothing', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
   const error = { code: 'Full', message: 'range is full: 1 free, 2 requested' };
@@ -211,7 +211,7 @@ test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
   },
 );
 
-test('a release from several ranges returns which items it released and which range refused', async () => {
+test('the answer to a release from several ranges states for each item whether it was released or refused', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
   const losing: KeyValueTable = {

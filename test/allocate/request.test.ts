@@ -125,7 +125,7 @@ describe('The fingerprint of a request', () => {
     expect(of(changed)).not.toBe(of({}));
   });
 
-  test('the fingerprint of a request depends on the label of the Service, and on the owner of a release', () => {
+  test('the fingerprint of a request for a Service depends on holdOwner, and that of a release depends on owner', () => {
     const services = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
     const releases = [{}, { owner: 'a' }, { owner: 'b' }].map((owner) => of(released({ hold: undefined, ...owner })));
     expect(new Set([...services, ...releases]).size).toBe(6);

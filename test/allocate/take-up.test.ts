@@ -81,7 +81,7 @@ function changedMeanwhile(world: AllocateWorld, change: Partial<StoredRange>): K
   };
 }
 
-test('a request for a Service does not claim an item if the owner extends its hold during the request', async () => {
+test('a request for a Service does not claim an item if the owner extends the hold of the item during the request', async () => {
   const world = await aWorld();
   const extended = { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] };
   const answer = await world.ask({ items: [IP], takeUp: {} }, changedMeanwhile(world, extended));
@@ -97,7 +97,7 @@ test('a request for a Service neither allocates an item nor restores its hold if
   expect(await world.taken()).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
 });
 
-test('if an unfinished request for a Service is repeated after its own hold has expired, the earlier hold of the items is restored', async () => {
+test('if a request for a Service fails and is repeated after its hold has expired, it is refused, and the earlier hold of the items is restored', async () => {
   const world = await aWorld();
   const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);
   const request: Partial<AllocateRequest> = { items: [IP, NEXT_PORT], takeUp: {} };

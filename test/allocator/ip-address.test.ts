@@ -82,7 +82,7 @@ describe('A network', () => {
     { cidr: '2001:db8::/66', size: 2n ** 62n },
     { cidr: '2001:db8::/65', size: 2n ** 63n - 1n },
     { cidr: '::/1', size: 0n },
-  ])('the network $cidr has $size addresses', ({ cidr, size }) => {
+  ])('rangeSize of the network $cidr is $size, as upstream calculates it', ({ cidr, size }) => {
     expect(rangeSize(network(cidr))).toBe(size);
   });
 

@@ -31,7 +31,7 @@ test.each([
   expect(addresses[0]?.target.serverName).toBe(serverName);
 });
 
-test('if the look-up of a source fails, its known addresses are still probed, and a finding contains the error and these addresses', async () => {
+test('if the look-up of a source fails, its addresses with leases are still probed, and a finding contains the error and these addresses', async () => {
   const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
   const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
   const resolved = await resolve([group], failure, leases);
@@ -40,7 +40,7 @@ test('if the look-up of a source fails, its known addresses are still probed, an
   expect(resolved.findings).toMatchObject([{ type: 'other', message }]);
 });
 
-test('if one look-up of a source fails, its known addresses are probed as well as those that were found, and a finding names the failed look-up', async () => {
+test('if the look-up of a part of a source fails, the found addresses and the addresses with leases are probed, and a finding names the failed part', async () => {
   const leases = [{ ...newLease('10.9.8.7'), host: group.host }];
   const resolved = await resolve([group], ['10.9.8.6'], leases, 'the host name lb.example could not be looked up');
   expect(resolved.addresses.map(({ address }) => address).sort()).toEqual(['10.9.8.6', '10.9.8.7']);
@@ -52,14 +52,14 @@ const known = { ...newLease('10.9.8.7'), host: dnsName.host };
 const noRecord = { item: dnsName.host, message: expect.stringContaining('no record is an IPv4 address') };
 test.each([
   ['only the records that are allowed in Endpoints', [ADDRESS, 'fd00::1', '127.0.0.1'], ADDRESS, { item: '127.0.0.1' }],
-  ['the known addresses if all records are of the other family', ['fd00::1'], '10.9.8.7', noRecord],
+  ['the addresses with leases if all records are of the other family', ['fd00::1'], '10.9.8.7', noRecord],
 ])('the addresses of a source are %s', async (_, records, address, finding) => {
   const resolved = await resolve([dnsName], records, [known]);
   expect(resolved.addresses).toMatchObject([{ address }]);
   expect(resolved.findings).toMatchObject([finding]);
 });
 
-test('a record in the range of cluster IPs is published, because its server may answer, and a finding contains the range', async () => {
+test('an address in the range of cluster IPs is published, because an API server may have it, and a finding contains the range', async () => {
   const found = async () => ({ addresses: ['10.96.0.1', '10.9.8.6'] });
   const spec = aClusterSpec({ apiServers: [group], serviceClusterIPRanges: ['10.96.0.0/16'] });
   const { addresses, findings } = await resolveAddresses(spec, found, []);
@@ -81,7 +81,7 @@ test('a record that is not an address is ignored, and the finding about it has a
   expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
 });
 
-test('a source causes at most 34 findings, even if all of its 901 addresses are of a kind that Endpoints must not contain', async () => {
+test('a source causes at most 34 findings, even if Endpoints must not contain any of its 901 addresses', async () => {
   const unfit = Array.from({ length: 900 }, (_, n) => `169.254.${n >> 8}.${n & 255}`);
   expect((await resolve([dnsName], ['127.0.0.1', ...unfit])).findings.length).toBeLessThanOrEqual(34);
 });

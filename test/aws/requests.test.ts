@@ -45,7 +45,7 @@ test('the read of a secret fails if the store does not answer in time', async ()
 
 const folder = temporaryFolder();
 
-test('an error of Parameter Store has its own name although its class is not in the bundle', async () => {
+test('the error code of Parameter Store is recognized although the bundle does not contain the class of the error', async () => {
   await bundle(folder, ['lib/aws/store-client.ts']);
   const bundled: { readonly secretTextReader: typeof secretTextReader } = await import(`${folder}/store-client.mjs`);
   const answers = [awsError('ThrottlingException'), awsError('ParameterNotFound')];
@@ -55,7 +55,7 @@ test('an error of Parameter Store has its own name although its class is not in 
   expect(await read('b', signal)).toEqual({ outcome: 'absent' });
 });
 
-test('an error of EventBridge has its own name although its class is not in the bundle', async () => {
+test('the error code of EventBridge is reported although the bundle does not contain the class of the error', async () => {
   await bundle(folder, ['lib/aws/send-batches.ts']);
   const bundled: { readonly defaultEventBus: typeof defaultEventBus } = await import(`${folder}/send-batches.mjs`);
   await fakeAws(() => awsError('ConcurrentModificationException'));

@@ -112,7 +112,7 @@ function unrecorded({ find }: MemoryCluster): string[] {
 
 const OBJECTS = CLUSTER.slice(0, 4).map((object) => [object.kind, object] as const);
 
-test.each(OBJECTS)('each address has an IPAddress after repairs, whatever one field of a %s is', async (_, whole) => {
+test.each(OBJECTS)('after repairs, each address has an IPAddress, whatever a %s field contains', async (_, whole) => {
   const wrong: unknown[] = [];
   for (const { variant, object } of variants(whole)) {
     const objects = CLUSTER.map((each) => (each === whole ? object : each));

@@ -161,6 +161,6 @@ test.each([
   { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
   { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
   { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
-])('a table of at most $columns characters first cuts texts, and then omits columns', ({ columns, title, row }) => {
+])('a table for a width of $columns first cuts texts, and then omits columns', ({ columns, title, row }) => {
   expect(textTable(COLUMNS, ROWS, columns, (_, text) => text)).toEqual([title, row]);
 });

@@ -103,7 +103,7 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   }
 }
 
-test('a Service gets a node port when it becomes a NodePort, and the port stays allocated when it becomes a ClusterIP', async () => {
+test('a Service gets a node port when it becomes a NodePort, and the port stays allocated when the Service becomes a ClusterIP', async () => {
   expect(await create('plain', {})).toMatchObject({ status: 201 });
 
   const changed: Reply = await request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
@@ -117,7 +117,7 @@ test('a Service gets a node port when it becomes a NodePort, and the port stays 
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
 
-test('an ExternalName cannot request the node port of another Service, and keeps its own when it becomes a NodePort', async () => {
+test('an ExternalName cannot request the node port of another Service, and keeps its own node port when it becomes a NodePort', async () => {
   const [taken = ''] = await takenIn(RANGE_KEYS.nodePorts);
   const elsewhere = (nodePort: number) =>
     create('moved', { type: 'ExternalName', externalName: 'example.com', ports: [{ port: 80, nodePort }] });
@@ -144,7 +144,7 @@ test('a Service gets an address of each family if it is created as dual-stack or
   );
 });
 
-test('a load balancer gets a health check port, and ports with the same number get one node port', async () => {
+test('a load balancer gets a health check port, and its TCP and UDP ports with the same number get the same node port', async () => {
   const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), port: 53, protocol }));
   const reply = await create('dns', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports });
 

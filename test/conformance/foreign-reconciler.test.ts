@@ -36,7 +36,7 @@ async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly find
   return { wrote, findings };
 }
 
-test('if a kube-apiserver reverts a write, a finding names this second owner, and further writes are delayed', async () => {
+test('if a kube-apiserver reverts a write, a finding names kube-apiserver as the second owner of the endpoints, and further writes are delayed', async () => {
   expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
   let noticed = await tickAndAnswer();
   // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.

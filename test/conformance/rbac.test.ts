@@ -258,12 +258,12 @@ describe('a token of the service account with the rights that repair.ipAddresses
     expect(await statusOf([what, 'PUT', path, body])).toBe(403);
   });
 
-  test('the admission policy allows this token to add a second range', async () => {
+  test('the admission policy allows a token with the rights for repair.ipAddresses to add a second range', async () => {
     const spec = { cidrs: ['10.0.0.0/24', 'fd00::/112'] };
     expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
   });
 
-  test('the admission policy allows this token to correct the labels of an IPAddress of a Service, but not those of an IPAddress with another parent', async () => {
+  test('the admission policy allows a token with these rights to correct the labels of an IPAddress of a Service, but not those of an IPAddress with another parent', async () => {
     const labels = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'example.com' };
     const statuses = ['services', 'gateways'].map(async (resource, index) => {
       const name = `10.0.0.${100 + index}`;

@@ -69,7 +69,7 @@ async function checkRound(round: number, nowMs: number): Promise<void> {
   }
 }
 
-test('passes over broken connections publish live servers in each round, allocate no address twice, and leave no files open', async () => {
+test('passes over broken connections never empty the endpoints, remove dead addresses in time, allocate no address twice, and leave no files open', async () => {
   const { handlers, tableProxy, proxies } = started;
   const [proxy, second] = proxies as [ChaosProxy, ChaosProxy];
   await runAllLoops(handlers);

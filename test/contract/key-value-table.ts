@@ -46,7 +46,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       open().put({ cluster, key, value, schema: 1 }, previous);
     const put = async (value: TableValue, previous?: Item, key?: string) => won(await tryPut(value, previous, key));
 
-    test('a put creates a missing item, with version 1, its date and a write id', async () => {
+    test('a put creates a missing item with version 1, the time of the write and a write id', async () => {
       const written = await put({ n: 1 });
       const writeId = expect.stringMatching(/./);
       const content = { cluster, key: 'a', value: { n: 1 }, schema: 1 };
@@ -110,7 +110,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       },
     );
 
-    test('a put stores the expiry, an expired item can still be read, and a put without an expiry removes it', async () => {
+    test('a put stores the expiry, an expired item can still be read, and a put without an expiry removes the expiry', async () => {
       const content = { cluster, key: 'a', value: 1, schema: 1 };
       const expiresAtMs = NOW_MS - 1;
       const written = won(await open().put({ ...content, expiresAtMs }, undefined));

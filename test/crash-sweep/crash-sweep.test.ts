@@ -13,7 +13,7 @@ function swept<World>(subjects: readonly Subject<World>[]): void {
       uncut = await runUncut(subject);
     });
 
-    test('an invocation without a fault does more than list the clusters', () => {
+    test('an invocation without a fault makes calls other than list', () => {
       expect(uncut.calls.filter((call) => call !== 'list')).not.toEqual([]);
     });
 

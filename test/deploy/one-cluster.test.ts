@@ -253,7 +253,7 @@ test('no output line of a function contains a credential, and each line is a log
   }
 });
 
-test('no function makes a call that its role does not grant', () => {
+test('the role of each function grants every call that the function makes', () => {
   expect(our.world.emulator.recorder.calls.map(({ action }) => action)).toEqual(
     expect.arrayContaining(['dynamodb:PutItem', 'sqs:SendMessage', 'secretsmanager:GetSecretValue']),
   );

@@ -81,7 +81,7 @@ test('events are published for at most twenty new findings of a pass, and the ne
   expect(await pass(many)).toEqual([]);
 });
 
-test('an open finding is not published again even if its item is so long that the run record cuts it off', async () => {
+test('an open finding is not published again even if the run record contains only a part of its long item', async () => {
   const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
   await pass(long);
   expect(await pass(long)).toEqual([]);

@@ -91,7 +91,7 @@ test('after the rollback of a version whose processes all crashed, every cluster
   expect(Math.max(...longestGaps(fleet, 24, fromMs))).toBeLessThan(2 * INTERVAL_MS);
 });
 
-test('if 10 of 100 clusters do not answer, no tick is dropped after the first minute, and from the third minute on 99% of the ticks of the others are less than a second late', async () => {
+test('if 10 of 100 clusters do not answer, no tick is dropped after the first minute, and from the third minute on, 99% of the ticks of the other clusters are less than a second late', async () => {
   const fleet = await aFleet({ names: names(100), slots: 4 });
   await fleet.minute();
   expect((await fleet.minute()).dropped).toBe(0);

@@ -74,7 +74,7 @@ test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as cons
   },
 );
 
-test('a cluster without an owner gets no owner from a process without a stack', async () => {
+test('a process without a stack runs a pass for a cluster without an owner, and does not become the owner', async () => {
   await world.register({});
   await tick(undefined);
   expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');

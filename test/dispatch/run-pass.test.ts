@@ -199,7 +199,7 @@ test.each<[string, string, () => PassReport | Promise<PassReport>, number]>([
   expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, atSeconds]);
 });
 
-test('a pass without changes and findings is counted, but not logged', async () => {
+test('a pass without changes or findings is counted, but not logged', async () => {
   const world = await aDispatchWorldOf({});
   await pass(world, quiet, 'kubernetes-service');
   expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
@@ -216,7 +216,7 @@ test.each([
   expect(world.telemetry.counters['credentialsEnding']).toBe(counted);
 });
 
-test('a pass counts a source of addresses whose credential expires soon', async () => {
+test('a pass counts a credential that expires soon, even if only the look-up of a source uses this credential', async () => {
   const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig: { secretsManager: 'management' } };
   const world = await aDispatchWorldOf({ apiServers: [aHost('service tenants/prod', { serviceRef })] });
   const look = async ({ spec, lookUp }: PassContext) => {

@@ -108,7 +108,7 @@ test('a FIFO, and a file or standard input of more than 16 MiB, are not read', a
   ]);
 });
 
-test('all other spec files are read even if one is faulty, and each fault is reported', async () => {
+test('a valid spec file is read even if other files are faulty, and each fault is reported', async () => {
   write('good.yml', 'good');
   writeFileSync(join(folder, 'empty.yml'), '');
   writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');

@@ -185,7 +185,7 @@ describe('kbctl heartbeat', () => {
     expect(published()).not.toContain(FIRST);
   });
 
-  test('kbctl heartbeat --once refreshes the lease of an ended agent once, and the loops publish its address again', async () => {
+  test('kbctl heartbeat --once refreshes a lease once after its agent has ended, and the loops publish the address again', async () => {
     const running = await start();
     await running.end('SIGTERM');
     expect(await heartbeat('--address', FIRST, '--once')).toEqual(ran(0, '', expect.stringMatching(HELD)));

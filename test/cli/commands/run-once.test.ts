@@ -55,7 +55,7 @@ test('kbctl run-once gives a leak one strike, and prints that the third strike f
   });
 });
 
-test('kbctl run-once frees a leak at its third strike, records an unrecorded address, and prints both', async () => {
+test('kbctl run-once frees a leak at its third strike, allocates an unallocated address of a Service, and prints both repairs', async () => {
   await leak();
   const { stored, item } = await snapshot();
   const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
@@ -66,7 +66,7 @@ test('kbctl run-once frees a leak at its third strike, records an unrecorded add
   expectPrinted(await repair(CLUSTER), 1, freed, found);
 });
 
-test('kbctl run-once lists all findings of a pass, and other commands count the findings that its record does not keep', async () => {
+test('kbctl run-once lists all findings of a pass, and other commands count the findings that the run record omits', async () => {
   world().restore('web', '10.0.0.77');
   await repair(CLUSTER);
   for (let copy = 1; copy <= 25; copy++) world().restore(`copy-${copy}`, '10.0.0.77');

@@ -98,7 +98,7 @@ describe('after the first passes of a cluster', () => {
     }
   });
 
-  test('kbctl status and get with --watch are repeated until Ctrl-C', async () => {
+  test('with --watch, kbctl status and kbctl get repeat their output until Ctrl-C', async () => {
     for (const words of [['status'], ['get', 'leases']]) {
       const watching = world().start([...words, '--watch']);
       await watching.untilItPrints(/\n\n.*\n.*\n\n/);
@@ -115,7 +115,7 @@ describe('after the first passes of a cluster', () => {
     expect((await watching.end('SIGINT')).code).toBe(130);
   });
 
-  test('shell completion offers the clusters of the table that the command line sets with --table', async () => {
+  test('shell completion offers the clusters of the table that --table specifies', async () => {
     const { tableName, endpoint } = world();
     const words = ['--table', tableName, '--endpoint-url', endpoint, 'status', 'prod'];
     expect(await world().kbctl(['completion', 'bash', '--', ...words])).toEqual(ran(0, `${CLUSTER}\n`));
@@ -186,7 +186,7 @@ describe('after the first passes of a cluster', () => {
     expect(await show(world(), kind, CLUSTER, value)).toEqual(failed(code, message));
   });
 
-  test('kbctl doctor checks everything of a healthy cluster', async () => {
+  test('kbctl doctor reports no failed check for a healthy cluster', async () => {
     const checked = await world().kbctl(['doctor', CLUSTER]);
     const probe = /✓ probe: 203\.0\.113\.10, probed at \S+ and published with port 6443, answered 200\n/;
     expectPrinted(checked, 0, `\n\n${CLUSTER}\n✓ spec: mode enforce`, probe);
@@ -271,7 +271,7 @@ describe('after changes', () => {
     expectPrinted(await show(world(), 'ip', CLUSTER, '10.0.0.50'), 1, strikes, finding);
   });
 
-  test('kbctl show ip fails when two Services have the address, and prints to which of them its IPAddress belongs', async () => {
+  test('kbctl show ip fails when two Services have the address, and prints to which of these Services the IPAddress belongs', async () => {
     for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
     const creationTimestamp = new Date(Date.now() - HOUR_MS).toISOString();
     const record = stockRecord('10.0.0.77', 'shop/web');

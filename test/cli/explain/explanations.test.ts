@@ -76,13 +76,13 @@ test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
   },
 );
 
-test('an explanation names memory and concurrency by parameters of the stack, because these replace the numbers in serverless.yml', () => {
+test('each setting of memory, size or concurrency that an explanation names is a parameter of the stack', () => {
   const named = JSON.stringify(EXPLANATIONS).matchAll(/`(\w+(?:Memory|Size|Concurrency))`/g);
   const parameters = parameterTable().join('\n');
   for (const [, name] of named) expect(parameters).toContain(`| \`${name}\` |`);
 });
 
-test('a command that changes a Service, so that its address is recorded again, writes another value each time', () => {
+test('a command that makes an API server record an address again sets a random annotation, so that each run changes the Service', () => {
   const commands = JSON.stringify(EXPLANATIONS).match(/recorded-again=.{19}/g);
   expect(new Set(commands)).toEqual(new Set(['recorded-again=$RANDOM --overwrite']));
 });

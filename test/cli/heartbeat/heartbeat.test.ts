@@ -71,7 +71,7 @@ test('an API server stays withdrawn if it is deregistered while its agent probes
 
 const EVERY_MS = 10_000;
 
-test('an agent waits for an interval after a refresh, for a part of an interval after its first refresh, and for at most a second after a lost write', () => {
+test('an agent waits for a part of an interval after its first refresh, for an interval after each later refresh, and for at most a second after a lost write', () => {
   const rest = (isRefreshed: boolean, isFirst: boolean) => restAfter({ isRefreshed, isFirst }, EVERY_MS, () => 0.5);
   expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);
 });

@@ -119,7 +119,7 @@ test('the missing IPAddress of a Service is a fault if API servers allocate with
   expect(ipAddressFault({ services: [], isRecordRead: true })).toBeUndefined();
 });
 
-test('an address is taken if its IPAddress belongs to a deleted Service or to another manager, but only the deleted Service is a fault', () => {
+test('an address is taken if its IPAddress belongs to a deleted Service or to another manager, but only an IPAddress of a deleted Service is a fault', () => {
   const spec = { allocator: 'apiserver' } as const;
   const orphan = { services: [], ipAddress: ipAddress('shop/gone') };
   expect(statusOf({ spec, stored: { data: NONE }, facts: { claims: orphan } })).toMatchObject({

@@ -104,7 +104,7 @@ function aMonitor() {
   return { clock, monitor, lines, report, statusOf };
 }
 
-test('a process is alive while it tries to claim ticks, whether it wins or loses them or the table does not answer', async () => {
+test('a process is alive while it tries to claim ticks, even if another process claims these ticks or the table does not answer', async () => {
   const { clock, monitor, statusOf } = aMonitor();
   expect(await statusOf('/healthz')).toBe(200);
   clock.steadyMs = 360_000;

@@ -48,9 +48,9 @@ test('the line of a cluster shows the fullest range, even if less than one per c
 const later = { lastRanAtMs: NOW_MS - 4_000 };
 test.each([
   ['a pass that was not recorded, but that refreshed a lease after the recorded pass', later, 39_000, '4s ago'],
-  ['a pass that is late', {}, 61_000, '61s ago'],
+  ['a pass of a late loop', {}, 61_000, '61s ago'],
   ['a pass that failed', { state: 'failing' }, 39_000, '39s ago'],
-])('the line of a cluster shows when the last pass was: %s', (_, loop, ageMs, shown) => {
+])('the line of a cluster shows the age of its last pass: %s', (_, loop, ageMs, shown) => {
   const [status] = loopsOf({ loop: 'kubernetes-service', intervalSeconds: 10 });
   const lastPass = status?.lastPass && { ...status.lastPass, startedAtMs: NOW_MS - ageMs };
   expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop } as LoopStatus] })).toBe(shown);
@@ -101,7 +101,7 @@ test('durations are shown with at most two units', () => {
   expect([formatDuration(-3), formatDuration(119_999)]).toEqual(['0ms', '119s']);
 });
 
-test('the status of a cluster names the loop whose findings the table does not keep, even if another loop has findings too', () => {
+test('the status of a cluster names the loop whose run record omits findings, even if another loop has findings too', () => {
   const findings = [aFinding({ loop: 'kubernetes-service' }), aFinding({ loop: 'cluster-ip-repair' })];
   const counts: Partial<Record<Loop, number>> = { 'kubernetes-service': 1, 'cluster-ip-repair': 7 };
   const loops = loopsOf().map((one) => ({

@@ -179,7 +179,7 @@ const TWO = {
 const recorded = (state: TableValue, findings: RunRecord['findings'] = []) =>
   recordsWith('cluster-ip-repair', { state, findings });
 
-test('the status shows each ServiceCIDR and their sum instead of the range of the spec', () => {
+test('the status shows each ServiceCIDR and the sum of all ServiceCIDRs of a family instead of the range of the spec', () => {
   const { ranges, attention } = statusOf({ records: recorded(TWO), ranges: [saved(primary, aStoredRange([0]))] });
   expect(ranges.map(({ title, range, used, capacity }) => [title, range, used, capacity])).toEqual([
     ['cluster IPs', '2 ServiceCIDRs of IPv4', 28, 28],

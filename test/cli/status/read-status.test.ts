@@ -75,7 +75,7 @@ test('the status of a cluster cannot be read if its spec does not parse', async 
   await expect(readOne(table)).rejects.toMatchObject({ code: 'Corrupt' });
 });
 
-test('the status of all clusters begins with the clusters that need attention, then lists the others by name, and registrations that cannot be read', async () => {
+test('the status lists the clusters that need attention first, then the other clusters by name, and separately the registrations that cannot be read', async () => {
   const table = memoryTable();
   for (const name of ['c', 'a', 'b']) await fill(table, name);
   const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });

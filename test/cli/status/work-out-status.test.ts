@@ -230,7 +230,7 @@ describe('API servers', () => {
     ['an expired lease', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'expired', expiresAtMs: NOW_MS, misses: 2 }],
     ['a withdrawn lease', { withdrawnUntilMs }, { state: 'withdrawn', withdrawnUntilMs }],
     ['a silent API server after its withdrawal', { withdrawnUntilMs: NOW_MS }, { state: 'withdrawn' }],
-    ['an agent after its withdrawal', { source: 'agent', withdrawnUntilMs: NOW_MS }, { state: 'active' }],
+    ['an agent lease after a withdrawal', { source: 'agent', withdrawnUntilMs: NOW_MS }, { state: 'active' }],
     ['a withdrawal without a lease', { generation: 0, expiresAtMs: 0, withdrawnUntilMs }, { state: 'withdrawn' }],
   ] as const)('the status of an API server shows %s', (_, lease, shown) => {
     const [status] = statusOf({ leases: [aLease(lease)] }).apiServers;
