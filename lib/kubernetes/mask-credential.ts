@@ -29,12 +29,11 @@ export class CredentialMask {
 
   /**
    * Returns the masked body. Delays bytes that may be the beginning of the credential until the next bytes arrive. In a list of
-   * objects, masks only the credential itself: searching for other forms and escapes takes time, and proxies, which print these
-   * forms, do not send such lists.
+   * objects, masks only the credential itself, with or without JSON escapes: searching for other forms takes time, and proxies,
+   * which print these forms, do not send such lists.
    */
   async *body(body: Body, isList = false): AsyncGenerator<Uint8Array> {
-    const [token] = this.#forms;
-    const forms = isList && token ? [{ ...token, needles: token.needles.slice(0, 1) }] : this.#forms;
+    const forms = isList ? this.#forms.slice(0, 1) : this.#forms;
     let held: Buffer = Buffer.alloc(0);
     let searched = 0;
     for await (const chunk of body) {

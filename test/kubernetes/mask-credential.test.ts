@@ -81,12 +81,13 @@ test('a CredentialMask masks a token whatever characters of it are escaped in JS
       fc.array(fc.nat(5), { minLength: token.length, maxLength: token.length }),
       fc.constantFrom('', 'a/b', 'é', '\\u00e9', '\\n', '{"a": "'),
       fc.nat(40),
-      async (hows, before, cut) => {
+      fc.boolean(),
+      async (hows, before, cut, isList) => {
         const written = [...token].map((character, index) => escapes(character, hows[index] ?? 0)).join('');
         const whole = Buffer.from(`${before}${written}" ${written}`);
         const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
         const pieces = [whole.subarray(0, cut), whole.subarray(cut, 2 * cut), whole.subarray(2 * cut)];
-        const seen = await textOf(mask.body(pieces));
+        const seen = await textOf(mask.body(pieces, isList));
         expect(seen).toHaveLength(whole.toString().length);
         expect(seen.replaceAll('*', '')).toBe(`${before}" `);
       },
