@@ -35,13 +35,13 @@ test('the ticks of 10,000 clusters are spread over ten seconds, and the name of 
   expect([...smaller].filter(([name, second]) => second !== larger.get(name))).toEqual([]);
 });
 
-test('the first tick of a cluster is sent immediately if its time within the minute has passed, and otherwise at that time', () => {
+test('the first tick of a cluster is sent at its time within the minute, or immediately if that time has passed', () => {
   const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
   const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
   expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('the ticks of a fleet are not spread over several seconds if all its messages can be processed at the same time', () => {
+test('the ticks of a fleet are not spread over several seconds if all messages of the fleet can be processed at the same time', () => {
   expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
 });
 

@@ -86,7 +86,7 @@ test.each([
   expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
 });
 
-test('an invocation that runs no pass makes no cluster a suspect, even if it keeps the event loop busy for a minute', async () => {
+test('an invocation that runs no pass makes no cluster a suspect, even if the event loop is busy for a minute', async () => {
   await world.register({ name: 'a' }, { name: 'b' });
   let busy = 0;
   await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
@@ -121,7 +121,7 @@ const tableThatFails = (code: TableErrorCode) => {
   return { table: () => ({ ...world.table, list }) };
 };
 
-test('a process that cannot read the cluster list uses its last list for up to 15 minutes, and logs and counts this', async () => {
+test('a process that cannot read the cluster list uses its last list for up to 15 minutes, and logs and counts each use of that list', async () => {
   await world.register({ name: 'a' }, { name: 'b' });
   await invoke(schedule());
   world.clock.nowMs += 15 * 60_000;
@@ -162,7 +162,7 @@ test('a scheduled event older than a minute is dropped and counted, because Even
   expect(await invoke(schedule())).toMatchObject({ passes: 1 });
 });
 
-test('an invocation for a message reads the pause of all clusters and each registration only once, because all of them are in one partition of the table', async () => {
+test('an invocation for a message reads each registration, and the item that pauses all clusters, only once, because these items share a partition', async () => {
   const names = FLEET.slice(0, CONCURRENT_PASSES);
   await world.register(...names.map((name) => ({ name })));
   const keys: string[] = [];
@@ -174,7 +174,7 @@ test('an invocation for a message reads the pause of all clusters and each regis
   expect(keys.toSorted()).toEqual(['*', ...names]);
 });
 
-test('if a cluster in a message is no longer registered, it is logged and not counted as failed', async () => {
+test('if a cluster in a message is no longer registered, the cluster is logged and counted as skipped, not as failed', async () => {
   await world.register({ name: 'a' }, { name: 'gone' });
   await updateCluster(world.table, 'gone', unregistered);
   const summary = await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })));

@@ -116,7 +116,7 @@ test.each(generatedPages())('docs/$page is up to date: npm run docs writes it', 
 
 const rows = rowsOfSecurityPage();
 
-test('rowsOfSecurityPage returns every row of SECURITY.md with a test', () => {
+test('rowsOfSecurityPage returns every row of SECURITY.md that names a test', () => {
   const lines = readInRepository('SECURITY.md')
     .split('\n')
     .filter((line) => line.includes('.test.ts`'));
@@ -130,7 +130,7 @@ test.each(rows)('the test "$title" exists in $file, and test/guards/guards.txt h
 });
 
 const numbered = GUARDS.map((guard, index) => ({ ...guard, number: index + 1 }));
-test.each(numbered)('guard $number is in the code, and its test is a row of SECURITY.md', (guard) => {
+test.each(numbered)('the code contains guard $number, and SECURITY.md has a row for its test', (guard) => {
   expect(rows.some((row) => isOfRow(guard, row))).toBe(true);
   for (const edit of guard.edits) {
     const source = readInRepository(edit.file);
@@ -153,7 +153,7 @@ const upstreamRows = unitTests
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
 test.each(upstreamRows)(
-  'in test/upstream-tests.md, the row of $upstream has only describe blocks that exist, or a reason why it has none',
+  'in test/upstream-tests.md, the row of $upstream lists only describe blocks that exist, or the reason why there are none',
   ({ ours }) => {
     const isNone = ours.startsWith('none: ');
     const [named = ''] = isNone ? [ours] : ours.split(';');
@@ -165,7 +165,7 @@ test.each(upstreamRows)(
   },
 );
 
-test('test/upstream-tests.md has one row for each integration test, with its results or a reason why it has no results', () => {
+test('test/upstream-tests.md has one row for each integration test, with the results of the test or the reason why there are none', () => {
   const names = integrationRows().flatMap(({ pack, tests }) => tests.map((name) => `${pack}/${name}`));
   expect(names.filter((name) => !/^(controlplane|dualstack|service|servicecidr)\/Test\w+$/.test(name))).toEqual([]);
   expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);

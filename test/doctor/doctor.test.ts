@@ -116,7 +116,7 @@ test('a check that never ends does not delay other checks', async () => {
   expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
 });
 
-test('the doctor fails with a resolution if the cluster in the request is not registered', async () => {
+test('if the cluster in the request is not registered, the doctor fails and prints a line with the resolution', async () => {
   const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
   expect(ok).toBe(false);
   const message = expect.stringContaining('three');
@@ -352,7 +352,7 @@ test.each([
 });
 
 test.each(['Rejected', 'Forbidden'] as const)(
-  'IPAddresses that cannot be listed (%s) do not count as holds',
+  'the check of the holds prints no line if the IPAddresses cannot be listed (%s)',
   async (code) => {
     const list = () => Promise.reject(new ClusterError(code, 'no'));
     expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
@@ -417,10 +417,10 @@ test('the doctor warns about the permissions of an administrator, unless the API
 });
 
 test.each([
-  { title: 'accepts our own writes', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
+  { title: 'accepts the writes of this project', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
   { title: 'warns about another recent writer', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
   { title: 'ignores a writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
-])('the check of the writers $title', async ({ manager, nowMs, levels }) => {
+])('the check for other writers $title', async ({ manager, nowMs, levels }) => {
   const cluster = memoryCluster();
   // The two objects are written one and two seconds after the epoch.
   for (const object of [anEndpoints(['10.9.8.7']), aSlice(['10.9.8.7'])]) cluster.place(object, manager);
@@ -431,7 +431,7 @@ test.each([
   );
 });
 
-test('the doctor warns about a slice that another controller manages, and the warning does not mention a pass', async () => {
+test('the doctor warns about a slice that another controller manages, and the warning ends with the name of that controller', async () => {
   const slice = aSlice(['10.9.8.7']);
   const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
   const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
@@ -439,7 +439,7 @@ test('the doctor warns about a slice that another controller manages, and the wa
   expect(lines).toMatchObject([{ level: 'warn', message: expect.stringMatching(/managed by another$/) }]);
 });
 
-test('the check of the writers succeeds if the spec publishes no endpoints', async () => {
+test('the check for other writers succeeds if the spec publishes no endpoints', async () => {
   const spec = aClusterSpec();
   const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
   expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
@@ -503,7 +503,7 @@ test.each<{ range: string; cidrs: ReturnType<typeof served>[]; allocator?: 'tabl
   expect(lines).toMatchObject(allocator === 'table' ? [line] : [record, line]);
 });
 
-test('with allocator: table, the check fails if the range of the spec overlaps no ServiceCIDR', async () => {
+test('with allocator: table, the check of the kubernetes Service fails if the range of the spec overlaps no ServiceCIDR', async () => {
   const spec = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24'] });
   const objects = [serviceAt('10.96.0.1'), served('kubernetes', '10.96.0.0/12')];
   const lines = await checkService(spec, memoryCluster(objects).port);

@@ -40,7 +40,7 @@ test.each<[string, string[], string[], string]>([
 
 const lease = { address: '10.0.0.1', expiresAtMs: NOW - 600_000, withdrawnUntilMs: NOW + 1 };
 
-test('ten minutes after the lease of a withdrawn address expired, a finding reports that the server was not seen down', () => {
+test('ten minutes after the lease of a withdrawn address expired, a finding reports that no pass has found the server down', () => {
   const message =
     '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
   expect(standingWithdrawals('prod', [aLease(lease)], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);

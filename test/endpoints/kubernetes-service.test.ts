@@ -104,7 +104,7 @@ describe('correcting the kubernetes Service', () => {
     ['is headless', { clusterIP: 'None' }, 'kubectl -n default delete service kubernetes'],
     ['has 10.0.0.9 in place of 10.0.0.1', { clusterIP: '10.0.0.9' }, 'kubectl -n default delete service kubernetes'],
     ['is of type ExternalName', { type: 'ExternalName' }, 'service.reconcile: true'],
-  ])('a Service that %s is reported with its remedy', (what, fields, remedy) => {
+  ])('the finding about a Service that %s contains the resolution', (what, fields, remedy) => {
     const findings = serviceFindings(aClusterSpec(), having(fields));
     expect(findings).toMatchObject([{ type: 'serviceDiffers', message: expect.stringContaining(what) }]);
     expect(findings[0]?.message).toContain(remedy);

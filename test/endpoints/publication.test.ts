@@ -36,7 +36,7 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);
   });
 
-  test('planWrites moves a live address out of notReadyAddresses, and leaves another address there', () => {
+  test('planWrites moves a live address out of notReadyAddresses, and leaves an address that is not live there', () => {
     const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] });
     const subsets = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
     expect(planWrites(observed({ objects }))[0]?.object).toMatchObject({ subsets });
@@ -108,7 +108,7 @@ test('planWrites with a master count removes the address of a server that report
   expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
 });
 
-test('if the master count allows all live addresses, planWrites publishes all of them, and no more addresses than the count', () => {
+test('planWrites with a master count publishes every live address if the count allows it, and never more addresses than the count', () => {
   const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
   const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
   fc.assert(

@@ -25,7 +25,7 @@ test('the slice of Endpoints contains only the name, protocol and number of a po
 });
 
 describe('sliceWrites', () => {
-  test('a missing slice is created in the namespace default even if it has no address', () => {
+  test('a missing slice is created in the namespace default even if the Endpoints have no address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
     const created = { verb: 'create', object: { ...aSlice([]), ports: [] } };
     expect(sliceWrites(sliceFromEndpoints(bare), undefined)).toEqual([created]);

@@ -56,7 +56,7 @@ test('while only one API server sends replies, it can use all the memory for rep
   expect(() => inFlight.add('one', 50)).not.toThrow();
 });
 
-test('an API server that uses all the memory for replies does not prevent another API server from using its share', () => {
+test('while one API server uses all the memory for replies, another API server can still use half as much', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('greedy', 100);
   expect(() => inFlight.add('modest', 50)).not.toThrow();

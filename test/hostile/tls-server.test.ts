@@ -129,7 +129,7 @@ function serverWithChainOf(certificates: number) {
   return server.on('tlsClientError', () => undefined);
 }
 
-test('a certificate chain of more than 100 KB ends the handshake before it is verified', async () => {
+test('the handshake ends before a certificate chain of more than 100 KB is verified', async () => {
   await expect(statusOf(await portOf(serverWithChainOf(10)))).resolves.toBe(200);
   await expect(statusOf(await portOf(serverWithChainOf(1_000)))).rejects.toThrow(/excessive message size/i);
 });
@@ -167,7 +167,7 @@ test.each([
 /** Without tickets, a server is the first to know that a handshake has succeeded. */
 const FULL_HANDSHAKES = { maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET } as const;
 
-test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
+test('a TLS 1.2 server cannot renegotiate an open connection', async () => {
   const attempt = Promise.withResolvers<'renegotiated' | 'refused'>();
   const server = createServer({ ...authority.issue(['127.0.0.1']), ...FULL_HANDSHAKES }, (socket) => {
     socket.on('error', () => attempt.resolve('refused')).on('close', () => attempt.resolve('refused'));

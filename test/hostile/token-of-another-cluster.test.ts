@@ -43,6 +43,6 @@ test.each([
   },
 );
 
-test('the server in webIdentity.server gets the token for that server', async () => {
+test('a request to the server in webIdentity.server contains the token for that server', async () => {
   expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
 });

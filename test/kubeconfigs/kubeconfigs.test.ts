@@ -53,7 +53,7 @@ function expectedOf({ error, credential, ...read }: Outcome): object {
   return credential === 'plugin' ? { credential } : { ...read, credential };
 }
 
-test('verdicts.jsonl has the result of client-go for each kubeconfig, and each documented difference names such a file', () => {
+test('verdicts.jsonl has the result of client-go for each kubeconfig, and each documented difference names one of these kubeconfigs', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.kubeconfig'));
   const judged = verdicts.map(({ file }) => `${file}.kubeconfig`);
   expect(judged.toSorted()).toEqual(files.toSorted());
@@ -63,7 +63,7 @@ test('verdicts.jsonl has the result of client-go for each kubeconfig, and each d
 
 const ALL = verdicts.map(({ file, ...verdict }) => [file, verdict] as const);
 
-test.each(ALL)('the kubeconfig %s is read as by client-go unless a difference is documented', async (file, verdict) => {
+test.each(ALL)('kubeconfig %s has the result of client-go, or a documented difference', async (file, verdict) => {
   const isSame = expect(await outcome(file));
   if (intended.includes(file)) isSame.not.toEqual(expectedOf(verdict));
   else isSame.toEqual(expectedOf(verdict));

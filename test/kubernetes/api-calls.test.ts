@@ -105,7 +105,7 @@ const lists = [
   ['list', list],
   ['services', listAllServices],
 ] as const;
-test.each(lists)('the call %s refuses a reply with only a part of the list as malformed', async (_name, call) => {
+test.each(lists)('the call %s fails with MalformedReply if the list in the reply is partial', async (_name, call) => {
   const metadata = { resourceVersion: '9', continue: 'to/ken' };
   const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
   const message = expect.stringContaining('a part of the list where all of it was requested');
@@ -179,7 +179,7 @@ test.each<[string, Partial<KubernetesObject>, 'update' | 'delete']>([
   expect(requests).toEqual([]);
 });
 
-test('the requests of a create and an update contain our field manager', async () => {
+test('create and update requests contain the field manager kube-bootstrap-controller', async () => {
   const { port, requests } = portAnswering(reply(201, service), reply(200, service));
   await port.create(service);
   await port.update(service);
@@ -226,7 +226,7 @@ async function portTo(tls: CertifiedKey, cluster: object = {}) {
   return { server, port, waits };
 }
 
-test("a server with a certificate of the kubeconfig's CA gets the request and the credential", async () => {
+test('the client sends the request and the credential to a server whose certificate the CA of the kubeconfig issued', async () => {
   const { port, server } = await portTo(authority.issue(['127.0.0.1']));
   await expect(port.get(ref)).resolves.toEqual(service);
   expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });

@@ -58,7 +58,7 @@ test('if the name servers of one tenant do not answer, look-ups for other cluste
   expect(await find('api.example.com', {})).toBe('203.0.113.9');
 });
 
-test('each look-up for a connection has a resolver of its own, so that it shares no sockets with a look-up that gets no answer', async () => {
+test('each look-up for a connection uses a separate resolver, so that look-ups do not share sockets', async () => {
   nameServers(() => Promise.resolve(['203.0.113.9']), failing('ENODATA'));
   for (const host of ['silent.example.com', 'api.example.com']) await find(host, { all: true });
   const { contexts } = jest.mocked(Resolver.prototype.resolve4).mock;

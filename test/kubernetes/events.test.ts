@@ -115,7 +115,7 @@ test('a pass writes at most the maximum number of events, and counts the other e
   expect(plan(manyDrafts(250), start, { cap: 20 })).toMatchObject({ writes: { length: 20 }, dropped: 230 });
 });
 
-test('the run record remembers at most three hundred events, and no pass writes more events than its maximum', () => {
+test('the run record remembers at most 300 events, and each pass writes at most the maximum number of events', () => {
   const pass = fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) });
   const passes = fc.array(pass, { maxLength: 6 });
   fc.assert(
@@ -167,7 +167,7 @@ test('if an event cannot be written, the other events are written, and a later p
   expect(calls()).toBe(12);
 });
 
-test('if the write of an event fails, the run record keeps its earlier count and the time of its last write', async () => {
+test('if the write of an event fails, the run record keeps the earlier count and last write time of that event', async () => {
   const { port } = portAnswering();
   const first = plan([draft()]);
   const report = await writeEvents(port, plan([draft()], start + MINUTE, { previous: first.sightings }));

@@ -100,7 +100,7 @@ async function keepingServerAnd(react: (request: number) => Reaction = () => OK,
   return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
 }
 
-test('a connection is kept for the probes of two more ticks, so that every third tick opens a new connection', async () => {
+test('a connection is reused for the probes of the next two ticks, so that every third tick opens a new connection', async () => {
   const { probe, target, server, clock } = await keepingServerAnd();
   const made: number[] = [];
   for (let tick = 0; tick < 7; tick += 1) {
@@ -117,7 +117,7 @@ test.each([
   ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
   ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
   ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
-] as const)('if a kept connection %s, the result is that of a new connection', async (_, onKept, onNew, reply) => {
+] as const)('if a reused connection %s, the result is that of a new connection', async (_, onKept, onNew, reply) => {
   const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
   await probe(target);
   await expect(probe(target)).resolves.toMatchObject(reply);
@@ -127,7 +127,7 @@ test.each([
 test.each([
   { name: 'the result is the answer on the new connection', isDown: false, reply: { status: 200 } },
   { name: 'the result is silence if the server refuses it', isDown: true, reply: { kind: 'silence' } },
-])('if a kept connection is silent for a second, a new one is opened: $name', async ({ isDown, reply }) => {
+])('if a reused connection is silent for a second, a new one is opened: $name', async ({ isDown, reply }) => {
   const { end, expire } = aTime();
   const limits: number[] = [];
   const world = await keepingServerAnd(
@@ -155,7 +155,7 @@ test.each([
   { name: 'a server that accepts no new connection', change: refuse, kind: 'silence' },
   { name: 'a replaced certificate', change: recertify, kind: 'tlsFailure' },
 ])(
-  'after 25 seconds a probe detects $name, because probes use a connection for less than that time',
+  'after 25 seconds a probe detects $name, because probes reuse a connection for less than that time',
   async ({ change, kind }) => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
@@ -167,7 +167,7 @@ test.each([
   },
 );
 
-test('a kept connection is not reused after the clock was set back', async () => {
+test('a connection is not reused after the clock was set back', async () => {
   const { probe, target, server, clock } = await keepingServerAnd();
   await probe(target);
   clock.nowMs = -1;
@@ -180,7 +180,7 @@ test.each([
   { name: 'an address with the credential', change: { authenticate: true } },
   { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
   { name: 'a server that answers after a second', tookMs: 1_000 },
-])('no connection is kept after a probe of $name', async ({ change, react = () => OK, tookMs = 0 }) => {
+])('the connection is not reused after a probe of $name', async ({ change, react = () => OK, tookMs = 0 }) => {
   const { probe, target, server, clock } = await keepingServerAnd(() => {
     clock.nowMs += tookMs;
     return react();
@@ -191,7 +191,7 @@ test.each([
   expect(server.connections()).toBe(2);
 });
 
-test('a probe of a cluster with another CA or server name does not use a kept connection', async () => {
+test('a probe does not reuse the connection of a probe with another CA or server name', async () => {
   const kept = keptConnections();
   const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
   await expect(probe(target)).resolves.toMatchObject({ status: 200 });
@@ -202,7 +202,7 @@ test('a probe of a cluster with another CA or server name does not use a kept co
   expect(server.requests).toHaveLength(2);
 });
 
-test('a process keeps at most 128 connections, and does not close one of them to keep a connection to another server', async () => {
+test('a process keeps at most 128 connections open, and closes none of them to make room for another one', async () => {
   const plain = await startFaultServer(() => OK);
   afterThisTest(plain.stop);
   const kept = keptConnections();
@@ -234,7 +234,7 @@ test('a probe sends the credential only if the target requires it', async () => 
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
-test('a probe with authenticate: atKubeconfigHost sends the credential only if its URL has the host of the kubeconfig', async () => {
+test('a probe with authenticate: atKubeconfigHost sends the credential only to the host of the server in the kubeconfig', async () => {
   const certificate = { 'client-certificate-data': base64(certified.cert), 'client-key-data': base64(certified.key) };
   const { probe, target, server } = await serverAnd(ok, { user: { ...certificate, token: 'secret' } });
   const authenticate = 'atKubeconfigHost';
@@ -267,7 +267,7 @@ test('the certificate is verified for the server name of the target', async () =
   await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
 });
 
-test('a probe whose connection is refused has the result silence, even if our own event loop was late', async () => {
+test('a probe whose connection is refused has the result silence, even if the event loop of this process was late', async () => {
   const { probe, target, server } = await serverAnd(ok, { lagMs: 2_000 });
   await server.stop();
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
@@ -299,7 +299,7 @@ function busyOnce() {
   return () => measureLag(() => times.next().value ?? 2_000);
 }
 
-test('if this process was busy during a probe, it probes again at once, and the second answer is the result', async () => {
+test('if this process was busy during a probe, the probe is repeated at once, and the second answer is the result', async () => {
   const { end, expire } = aTime();
   let requests = 0;
   const react = (): Reaction => {
@@ -318,12 +318,12 @@ test('if this process was busy during a probe, it probes again at once, and the 
   expect(limits).toEqual([3_000, 1_000]);
 });
 
-test('if this process was busy during a probe, it probes again at once, and the result is silence if the second probe times out too', async () => {
+test('if this process was busy during a probe, the probe is repeated at once, and the result is silence if the second probe times out too', async () => {
   const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
   await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
 });
 
-test('a probe that timed out while our own event loop was late has the result unknown', async () => {
+test('a probe that timed out while the event loop of this process was late has the result unknown', async () => {
   const { probe, target } = await hangingServerAnd({ lagMs: 500 });
   const message = 'this process was busy for 500 ms while it waited for the answer';
   await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });

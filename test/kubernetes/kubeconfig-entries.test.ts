@@ -112,7 +112,7 @@ async function tokenOf(...of: Parameters<typeof load>): Promise<string> {
   return String((await (await load(...of)).authHeaders())['Authorization']);
 }
 
-test('an exec plugin gets the cluster in KUBERNETES_EXEC_INFO, with the CA of a file and the extension of the cluster', async () => {
+test('the cluster that an exec plugin gets in KUBERNETES_EXEC_INFO contains the CA from a file and the extension for exec plugins', async () => {
   const script = `const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
     const token = Buffer.from(JSON.stringify(spec)).toString('base64');
     console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token } }))`;
@@ -132,7 +132,7 @@ test('the relative path of an exec plugin begins at the folder of the kubeconfig
   await expect(tokenOf({ command: './plug.sh', env, interactiveMode: 'Never' })).resolves.toBe('Bearer hello');
 });
 
-test('an exec plugin that reads standard input gets no input', async () => {
+test('the standard input of an exec plugin is empty', async () => {
   const script = `process.stdin.on('end', () => console.log('${reply({ token: 'x' })}')).resume()`;
   await expect(tokenOf({ ...node(script), interactiveMode: 'IfAvailable' })).resolves.toBe('Bearer x');
 });

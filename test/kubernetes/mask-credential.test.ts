@@ -68,7 +68,7 @@ test('a CredentialMask masks a token even if it is split between pieces of a rep
   );
 });
 
-test('a CredentialMask masks a token whatever characters of it are escaped in JSON, even in JSON within JSON', async () => {
+test('a CredentialMask masks a token even if any of its characters are escaped in JSON, or in JSON within JSON', async () => {
   const token = 'a/b"c<d>e&f-0123';
   const escapes = (character: string, how: number) => {
     const code = character.charCodeAt(0).toString(16).padStart(4, '0');

@@ -10,7 +10,7 @@ test('deploy/rbac.yaml grants exactly the permissions that the loops need', () =
   expect(objects.flatMap(grantsOf).map(permissionText).sort()).toEqual(needed.sort());
 });
 
-test('deploy/rbac.yaml binds each role to the service account kube-bootstrap-controller alone', () => {
+test('deploy/rbac.yaml binds each role only to the service account kube-bootstrap-controller', () => {
   const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
   const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
   const apiGroup = 'rbac.authorization.k8s.io';
@@ -22,7 +22,7 @@ test('deploy/rbac.yaml binds each role to the service account kube-bootstrap-con
   expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({ name, namespace });
 });
 
-test('the user name is read from the error message if the API server forbids an anonymous user the SelfSubjectReview', async () => {
+test('the user name is read from the error message if an anonymous user is not allowed to create a SelfSubjectReview', async () => {
   const message =
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
   const replied = (text: string) => {

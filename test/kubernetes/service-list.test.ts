@@ -95,7 +95,7 @@ test.each<[string, HttpReply, string, RegExp]>([
   await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('if a protobuf list breaks off, the client throws an error, so that the caller discards the list, and does not request the list again', async () => {
+test('if a protobuf list breaks off, the client does not request the list again, but throws an error, so that the caller discards the list', async () => {
   async function* breakingOff() {
     yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
     throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
@@ -110,7 +110,7 @@ test('if a protobuf list breaks off, the client throws an error, so that the cal
   expect(requests).toHaveLength(1);
 });
 
-test('a caller that stops reading a protobuf list ends its body, so that the connection is free', async () => {
+test('if a caller stops reading a protobuf list, the client closes the body of the reply, so that the connection is free', async () => {
   const body = Readable.from([serviceList([claim('a'), claim('b')]), Buffer.alloc(9)]);
   const { port } = portAnswering({ ...protobuf(Buffer.alloc(0)), body });
   for await (const [first] of port.services()) if (first?.name === 'a') break;
@@ -173,7 +173,7 @@ test('a list of Services in protobuf is read back unchanged, however it is split
   );
 });
 
-test('a list of Services in JSON and the same list in protobuf are read alike', async () => {
+test('the client reads the same Services from a JSON list as from the same list in protobuf', async () => {
   const inJson = ({ holdOwner, createdAtMs, name, namespace, uid, resourceVersion, ...spec }: ServiceClaim) => {
     const hold = holdOwner !== undefined && { 'kube-bootstrap-controller/hold-owner': holdOwner };
     const labels = { app: 'web', ...hold };
@@ -251,7 +251,7 @@ test('a protobuf list of Services is not read if a Service has more node ports t
   await expect(services(65_537)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
 });
 
-test('a refusal with random bytes in its Status has the code Rejected or MalformedReply', async () => {
+test('a reply 400 whose protobuf Status has random bytes causes an error with the code Rejected or MalformedReply', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (junk) => {
       const { port } = portAnswering(protobuf(envelope('v1', 'Status', Buffer.from(junk)), 400));

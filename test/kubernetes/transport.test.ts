@@ -207,7 +207,7 @@ test('a request fails if its connection is not established within 3 s', async ()
   await failed;
 });
 
-test('a request that waits for a connection in use is not ended by the timeout of new connections', async () => {
+test('the timeout of new connections does not end a request that waited for an existing connection', async () => {
   useFakeTimers();
   const authority = makeAuthority('the cluster');
   const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
@@ -227,7 +227,7 @@ test('a request that waits for a connection in use is not ended by the timeout o
   await ended;
 });
 
-test('a connection is not kept if the server sends bytes without a request', async () => {
+test('a connection is not reused if the server sends bytes without a request', async () => {
   const server = await startHostileApiServer({
     wire: () => [Buffer.from(`${OK}content-length: 2\r\n\r\nok`), Buffer.from(`${OK}\r\n`)],
     everyMs: 1,
@@ -264,7 +264,7 @@ test.each([
   expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
 });
 
-test('the description of a certificate of an unknown authority has no advice about options of Node.js', async () => {
+test('the error about a certificate of an unknown authority contains no advice about options of Node.js', async () => {
   const server = await serve((_, response) => response.end(), makeAuthority('unknown').issue(['127.0.0.1']));
   afterThisTest(server.close);
   const [error] = await once(get(server.url), 'error');

@@ -92,7 +92,7 @@ test('a second run in the same folder is refused, and the first continues', asyn
   expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
 });
 
-test('a command with a cluster name uses the run of that cluster, and cluster delete reports that the run ends', async () => {
+test('a command with a cluster name uses the local run of that cluster, and "kbctl cluster delete" reports that this run ends', async () => {
   const cwd = join(root, 'several');
   data = join(cwd, '.kbctl', 'embedded');
   await begin(ALL_DONE);
@@ -115,7 +115,7 @@ test('a run prints commands that work when pasted, even from another folder', as
   await running.end('SIGINT');
 });
 
-test('a run ends after --timeout as it ends at Ctrl-C', async () => {
+test('after the time of --timeout, a run ends in the same way as at Ctrl-C', async () => {
   const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
   expect(ended).toMatchObject({
     code: 0,
@@ -162,7 +162,7 @@ const load = kubeconfigOfEach('started', () =>
   parseKubeconfig(kubeconfigTo('https://192.0.2.1:6443'), 'that was named'),
 );
 
-test('a local run reads the kubeconfig file of the changed spec, unless the command line specifies a file', async () => {
+test('if the spec changes, a local run reads the kubeconfig file of the new spec, unless the command line specifies a file', async () => {
   const own = temporaryFolder();
   const file = async (name: string, content: string) => {
     await writeFile(join(own, name), content);

@@ -70,7 +70,7 @@ test.each<[string, () => object | string]>([
   expect(await readRunning(folder)).toBeUndefined();
 });
 
-test('readRunning returns no process if the port of its table belongs to another server, or does not answer', async () => {
+test('readRunning returns no process if another server, or no server, answers at the port of the table', async () => {
   const [other, silent] = [await serve((_, response) => response.end('hello')), await startSilentServer()];
   for (const tableEndpoint of [other.url, `http://${silent.authority}`]) {
     await leave({ schema: 1, ...facts, tableEndpoint });

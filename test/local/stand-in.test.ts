@@ -95,7 +95,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('Services get no addresses and ports if their ranges were not repaired within three intervals, but can release them', async () => {
+  test('if no repair pass has run for three intervals, Services get no addresses, but their deletion still releases ports', async () => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };

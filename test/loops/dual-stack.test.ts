@@ -50,7 +50,7 @@ test('the tick changes an existing single-stack Service of a dual-stack cluster,
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual(corrected);
 });
 
-test('the addresses of a family stay published while none of them answers; when one answers again, a silent address is removed', async () => {
+test('the addresses of a family stay published while none of them answers; after one answers again, the other address is removed', async () => {
   const world = await settledDual();
   const silent = await world.answer(SILENT, V6, W6).ticks(20);
   expect(published(world).second).toEqual([V6, W6]);
@@ -76,7 +76,7 @@ test('without lastOne, a deregistration of the last live address of a family is 
   expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
 });
 
-test('a deregistration reports that an address of the second family might still be published if the second slice is missing', async () => {
+test('if the second slice is missing, a deregistration reports that an address of the second family might still be published', async () => {
   const world = await settledDual();
   world.cluster.remove(SECOND);
   expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
@@ -85,7 +85,7 @@ test('a deregistration reports that an address of the second family might still 
   expect(published(world).second).toEqual([V6]);
 });
 
-test('if many servers do not answer, a tick first probes at least one server with an agent in each family', async () => {
+test('if many servers do not answer, the first 16 probes of a tick include, for each family, a server with an agent', async () => {
   const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
   const world = dualWorldOf(A, B, V6, ...silent);
   for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
@@ -94,7 +94,7 @@ test('if many servers do not answer, a tick first probes at least one server wit
   expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
 });
 
-test('an address of the first family that is only in the slice of the second family is not published if it does not answer in the first pass', async () => {
+test('an IPv4 address that is only in the IPv6 slice is not published if the address does not answer in the first pass', async () => {
   const world = dualWorldOf(A, B, V6).answer(SILENT, B);
   const foreign = aSlice([B]);
   world.cluster.place(anEndpoints([A]));

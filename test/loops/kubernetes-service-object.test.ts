@@ -23,7 +23,7 @@ function answerService({ cluster }: PassWorld, answer: WriteAnswer): void {
 }
 
 describe('the kubernetes Service of a cluster', () => {
-  test('if the post-start hooks of the API server are off, the tick creates the namespace, a ServiceCIDR of both ranges and the Service', async () => {
+  test('if the post-start hooks of the API server are off, the tick creates the namespace, the Service, and a ServiceCIDR with both ranges', async () => {
     const world = worldOf(A).change({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     turnHooksOff(world.cluster);
     const report = await world.tick();

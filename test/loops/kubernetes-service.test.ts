@@ -129,7 +129,7 @@ test('if only some servers accept the credential, a server is published only aft
   expectPublished(world, A, B);
 });
 
-test('if every server refuses the credential, a server that answers 403 counts as alive', async () => {
+test('if every server answers 403 to the credential, all servers count as alive', async () => {
   const world = withCredential().answer(FORBIDDEN, A, B);
   await world.tick();
   expectPublished(world, A, B);

@@ -88,7 +88,7 @@ test.each([
   },
 );
 
-test("prune removes another writer's addresses that are not ready", async () => {
+test('prune removes the addresses that another writer added to notReadyAddresses', async () => {
   const world = await pruning(A);
   await writeSubsets(world, [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: STRANGER }], ports: [HTTPS] }]);
   await world.tick();
@@ -96,7 +96,7 @@ test("prune removes another writer's addresses that are not ready", async () => 
   expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
 });
 
-test('prune reports a writer that creates its slice again; the wait before each further deletion doubles, but Endpoints are corrected at once', async () => {
+test('if a writer creates a pruned slice again, findings report the writer, and the wait before each deletion doubles; Endpoints are corrected at once', async () => {
   const world = await pruning(A, B);
   const deletions: boolean[] = [];
   const found: (readonly string[])[] = [];

@@ -261,7 +261,7 @@ test('an observing pass whose cluster does not answer reports no dead server', a
   for (let tick = 0; tick < 4; tick++) await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a pass whose cluster never answered counts no active lease', async () => {
+test('a pass counts no active lease if no API server has ever answered', async () => {
   const world = worldOf(A, B).answer(SILENT, A, B);
   const report = await world.tick(10_000, { kubernetes: failing(world) });
   expect(report).toMatchObject({ counts: { activeLeases: 0 }, findings: [], errors: [{ code: 'Unavailable' }] });

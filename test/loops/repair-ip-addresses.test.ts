@@ -227,7 +227,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
   });
 
-  test('a pass over 60,000 leaked IPAddresses counts all of them, corrects 200, and reports 59,600 others only as a number', async () => {
+  test('a pass over 60,000 leaked IPAddresses counts all of them, deletes 200, reports 200 findings, and only counts the other 59,600', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
@@ -306,7 +306,7 @@ test('if the API server refuses to end a hold, a pass reports a finding and stil
   expect(report.findings).toMatchObject([{ type: 'notRecorded' }, finding]);
 });
 
-test.each([true, false])('a pass reports an expired hold only if RBAC forbids its end (allowed: %s)', async (may) => {
+test.each([true, false])('a pass reports an expired hold only if RBAC forbids ending it (allowed: %s)', async (may) => {
   const { report, changed } = await passOver(held, { ipAddresses: false, spoil: { allows: async () => may } });
   expect(report).toMatchObject({ errors: [], state: { mayEndHolds: may } });
   const message = expect.stringContaining('Allow them "delete"');

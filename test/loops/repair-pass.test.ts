@@ -90,7 +90,7 @@ test('a pass saves nothing if an allocator refuses an item with NotReady', async
   expect(await cluster.stored(NODE_PORT_KEY)).toBeUndefined();
 });
 
-test('a pass does not report an item of a Service that was allocated after the pass read the range', async () => {
+test('a pass does not report an item that was allocated for a Service after the pass read the range', async () => {
   const cluster = tableWorld().list(...SERVICES);
   await repairPass(NODE_PORTS, cluster.context());
   const newest = found(await cluster.stored(NODE_PORT_KEY));
@@ -234,7 +234,7 @@ test('an observing pass does not change a range that another writer wrote while 
   expect(await cluster.stored(PRIMARY)).toMatchObject(other);
 });
 
-test('a pass that finds a leak with two strikes does not free it if the previous pass only observed', async () => {
+test('a pass does not free a leak with two strikes if the previous pass ran in mode observe', async () => {
   const cluster = tableWorld();
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
   await cluster.pass(clusterIpRepair);
@@ -262,7 +262,7 @@ test('a pass counts the held items of each range, and reports how many items it 
   expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
 });
 
-test('if the spec lists the two families in the other order, a pass moves holds and addresses without a Service to the other range', async () => {
+test('if a spec reverses the order of the families, a pass moves addresses without a Service, and all holds, to the other range', async () => {
   const cluster = tableWorld({ serviceClusterIPRanges: ['fd00::/112', RANGE] });
   cluster.rangesGeneration = 2;
   const holdOn = (item: string) => [{ ...ANY, items: [item] }];

@@ -104,7 +104,7 @@ test('a page of another origin, or behind DNS rebinding, cannot write to a local
   expect(body).not.toContain('evil');
 });
 
-test('a page whose host name now resolves to the API server can neither read from it nor write to it', async () => {
+test('a page whose host name now resolves to the API server can neither read from that server nor write to it', async () => {
   const page = await browser.visit(local.apiServer.replace('127.0.0.1', REBOUND_HOST));
 
   expect(await page.content()).toContain('Send the request to 127.0.0.1:');

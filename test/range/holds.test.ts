@@ -28,7 +28,7 @@ function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): rea
   );
 }
 
-test('every held item is in one hold, which has the owner, end and claimers of its last hold, and no two holds differ only in their items', () => {
+test('every held item is in exactly one hold, which has the terms that were last set for the item, and no two holds have the same terms', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const last = new Map<string, HoldTerms>();
@@ -65,7 +65,7 @@ test('sameHolds ignores the order of holds and items, and returns false if one i
 
 const STORED = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
 
-test('an IPAddress stores the owner, the end and the request id of a hold, and which Services are allowed to claim it', () => {
+test('an IPAddress stores the owner, the end and the request id of a hold, and which Services are allowed to claim the address', () => {
   expect(holdIn(ipAddressOfHold('10.0.0.5', STORED))).toEqual({ ...STORED, items: ['10.0.0.5'] });
   expect(holdIn(ipAddressOfHold('fd00::5', TERMS))).toEqual({ ...TERMS, items: ['fd00::5'] });
 });

@@ -184,7 +184,7 @@ test('a held item within the new bounds of a range stays held, and a held item o
   );
 });
 
-test('the comparison keeps a held address, and removes an invalid address from its hold', () => {
+test('the comparison keeps a valid address in its hold, and removes an invalid address from that hold', () => {
   const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
   const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
   const rebuild = made(startRebuild(primary, stored.range, stored));

@@ -43,7 +43,7 @@ function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: st
   return { ...process, stored, pass, probe };
 }
 
-test('if the certificate of the server does not verify, a call is repeated with the current kubeconfig in the same pass', async () => {
+test('if the certificate of the server cannot be verified, a call is repeated with the current kubeconfig in the same pass', async () => {
   const server = await serverOf(after);
   const { stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);
@@ -61,7 +61,7 @@ test('a probe whose credential is refused is repeated with the new credential', 
   await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
 });
 
-test('if a certificate does not verify, probes have the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
+test('if a certificate cannot be verified, probes have the result "unknown" until the kubeconfig is read again, a minute after the last read', async () => {
   const [first, second] = [await serverOf(after), await serverOf(stranger)];
   const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
   await pass(0);
@@ -75,7 +75,7 @@ test('if a certificate does not verify, probes have the result "unknown" until t
   expect(reads()).toBe(3);
 });
 
-test('if a certificate never verifies, the kubeconfig is read once a minute; probes have the result "unknown" before the first of these reads, and tlsFailure after it', async () => {
+test('if a certificate can never be verified, the kubeconfig is read once a minute; probes have the result "unknown" before the first of these reads, and tlsFailure after it', async () => {
   const server = await serverOf(stranger);
   const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);
@@ -85,7 +85,7 @@ test('if a certificate never verifies, the kubeconfig is read once a minute; pro
   expect(reads()).toBe(1 + 10);
 });
 
-test('if a certificate does not verify with a kubeconfig that was just read, probes have the result tlsFailure at once', async () => {
+test('if a certificate cannot be verified with a kubeconfig that was just read, probes have the result tlsFailure at once', async () => {
   const server = await serverOf(stranger);
   const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   for (const seconds of [0, 10, 10])
@@ -93,7 +93,7 @@ test('if a certificate does not verify with a kubeconfig that was just read, pro
   expect(reads()).toBe(1);
 });
 
-test('if a certificate does not verify and the store of kubeconfigs does not answer, probes have the result "unknown", and the store is called once a minute', async () => {
+test('if a certificate cannot be verified and the store of kubeconfigs does not answer, probes have the result "unknown", and the store is called once a minute', async () => {
   const server = await serverOf(stranger);
   const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);

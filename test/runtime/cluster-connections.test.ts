@@ -84,7 +84,7 @@ test('a process reads at most four kubeconfigs per second for a minute after a t
   expect(sleeps).toHaveLength(2);
 });
 
-test('a read of a kubeconfig fails with the reason if it cannot begin before the deadline of the pass', async () => {
+test('a read of a kubeconfig fails with the code Throttled if the read cannot begin before the deadline of the pass', async () => {
   const sleep = () => Promise.reject(new Error('the time of the pass is over'));
   const { connect } = aProcess(async () => access(), { sleep });
   const open = (index: number) => connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }));
@@ -93,7 +93,7 @@ test('a read of a kubeconfig fails with the reason if it cannot begin before the
   await expect(open(16)).rejects.toMatchObject({ code: 'Throttled', message });
 });
 
-test('a kubeconfig is read for each cluster, and again if the spec of a cluster has another context', async () => {
+test('a kubeconfig is read for each cluster, and again if the spec of a cluster names another context', async () => {
   const { connect, reads } = plain();
   await connect(aClusterSpec({ name: 'a' }));
   await connect(aClusterSpec({ name: 'b' }));
@@ -165,7 +165,7 @@ test.each([
   expect(reads()).toBe(again === 1 ? 2 : 3);
 });
 
-test('a credential in the last third of its lifetime causes one warning, and each connection reports that it expires soon', async () => {
+test('a credential in the last third of its lifetime causes one warning, and each connection reports that the credential expires soon', async () => {
   const { clock, connect, warnings } = aProcess(async () => accessUntil(90 * 60));
   clock.nowMs = 59 * MINUTE;
   expect(await connect()).toMatchObject({ credentialEndsSoon: false });
@@ -179,7 +179,7 @@ test('a credential in the last third of its lifetime causes one warning, and eac
   ]);
 });
 
-test('a pass that reads a kubeconfig again writes the warning about it to its own log', async () => {
+test('if a pass reads a kubeconfig again, the log of that pass contains the warning about the kubeconfig', async () => {
   const { clusters, clock } = aProcess(async () => accessUntil(90 * 60));
   const warnings: string[] = [];
   const pass = async (name: string) => {

@@ -112,7 +112,7 @@ test('the error of a write that was aborted mentions the deadline and states tha
   expect(errorOf(error, { deadline })).toMatchObject({ code: 'DeadlineExceeded', message });
 });
 
-test('the error of a call that the table refused keeps its own code, even if the deadline has expired', () => {
+test('the error of a call that the table refused has the code of the refusal, even if the deadline has expired', () => {
   const deadline = AbortSignal.abort();
   expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
 });

@@ -237,7 +237,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(attempts(operation)).toBe(3);
     });
 
-    test('a batch from which the table omits items is completed by reads of single items', async () => {
+    test('if the table omits items from a batch, the client reads these items one by one', async () => {
       const item = await putNew();
       const unprocessed = JSON.stringify({ Responses: {}, UnprocessedKeys: { [TABLE]: { Keys: [] } } });
       proxy.plan('BatchGetItem', answer(200, unprocessed));

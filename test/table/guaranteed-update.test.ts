@@ -55,7 +55,7 @@ test('if another writer changes the item, guaranteedUpdate computes the change a
   expect(puts()).toBe(3);
 });
 
-test('guaranteedUpdate writes nothing if the change does not change the value', async () => {
+test('guaranteedUpdate writes nothing if the new value equals the stored value', async () => {
   const table = memoryTable();
   await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
   const before = await table.get(CLUSTER, KEY);
@@ -169,7 +169,7 @@ test('if work that never ends is aborted by its signal, the next work with the s
   expect(await next).toBe('done');
 });
 
-test('the wait after an attempt is calculated from its duration without the time in the queue', async () => {
+test('the wait after an attempt is calculated from the duration of the attempt, without the time in the queue', async () => {
   const turns = new Turns();
   const { signal } = new AbortController();
   const clock = { nowMs: 0 };

@@ -75,7 +75,7 @@ test('changeLeases writes, changes and removes leases of several addresses with 
   expect(await readLeases(table, 'c')).toMatchObject({ leases, item: { version: 2 } });
 });
 
-test('changeLeases writes a lease even if its content is the same', async () => {
+test('changeLeases writes a lease even if its content is unchanged', async () => {
   const table = newTable();
   for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
   expect((await itemIn(table)).version).toBe(3);
@@ -158,7 +158,7 @@ test.each([
   expect(storedSize({ ...names, ...writes, ...times, schema, value })).toBeLessThan(1024);
 });
 
-test('the error of a corrupt item of leases states that its removal ends all deregistrations', async () => {
+test('the error of a corrupt item of leases states that removing the item ends all deregistrations', async () => {
   const table = newTable();
   const value = { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } };
   won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));

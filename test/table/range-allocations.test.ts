@@ -184,7 +184,7 @@ test('each address of a /24 can be held by its own request', () => {
   expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
 });
 
-test('if the holds of a range have no room for another one, an allocation with a hold is refused, and one without succeeds', async () => {
+test('if a range has no room for another hold, an allocation with a hold is refused, and an allocation without a hold succeeds', async () => {
   let many = 1;
   while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
   const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));

@@ -112,7 +112,7 @@ test.each<[string, TableValue]>([
   expect(await table.get('c', KEY)).toEqual(item);
 });
 
-test('readRange ignores invalid records of the allocations by admission, because the only effect is that a repeated review gets other items', async () => {
+test('readRange ignores invalid records of items that admission allocated; the only effect is that a repeated review gets other items', async () => {
   const table = memoryTable();
   const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
   won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));

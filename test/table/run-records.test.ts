@@ -21,14 +21,14 @@ test('a run record contains the ids of only its last eight writes, so that the r
   expect(item?.earlierWrites).toHaveLength(8 * 6);
 });
 
-test('a run record contains findings that require action before others, and at least one of each type', async () => {
+test('a run record lists findings that require action first, and at least one finding of each type', async () => {
   const of = (type: FindingType, count: number) => Array.from({ length: count }, () => ({ type, message: type }));
   const findings = [...of('leak', 40), ...of('duplicate', 40), ...of('oddProbe', 1)];
   const kept = (await written(aRunRecord(0, { findings })))?.findings;
   expect(kept?.map(({ type }) => type)).toEqual([...Array(18).fill('duplicate'), 'leak', 'oddProbe']);
 });
 
-test('a run record contains a line with the number of the writes and changes that it omits', async () => {
+test('if a run record omits writes or changes, the last line of the list contains their number', async () => {
   const lines = Array.from({ length: 101 }, (_, n) => `line ${n}`);
   const record = await written(aRunRecord(0, { wouldWrite: lines, lastChange: { atMs: 1, changes: lines } }));
   expect(record?.wouldWrite?.at(-1)).toBe('make 81 more writes');

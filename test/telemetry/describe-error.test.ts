@@ -15,7 +15,7 @@ test('a very long message is shortened before a regular expression searches it',
   expect(Math.max(0, ...searched)).toBeLessThanOrEqual(1000);
 });
 
-test('the message of an error contains those of its first four causes', () => {
+test('the message of an error contains the messages of its first four causes', () => {
   const [first = new Error('6'), ...others] = ['5', '4', '3', '2', '1'].map((text) => new Error(text));
   const error = others.reduce(
     (cause, next) => Object.assign(next, { cause }),

@@ -58,7 +58,7 @@ test('log lines are JSON and contain the loop and the request', () => {
   });
 });
 
-test('metrics are added up and written once, in one line for each type', () => {
+test('metrics are added up and written once, with an additional line for each type of finding', () => {
   const metrics = written.lines.filter((line) => '_aws' in line);
   const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
   const count = (Name: string) => ({ Name, Unit: 'Count' });
@@ -100,7 +100,7 @@ test.each<{ loop: Loop; types: FindingType[]; name: string }>([
   for (const type of types) expect(findingCounter(loop, type)).toBe(name);
 });
 
-test('only the repair loops have a metric for failed passes with the name that upstream uses', () => {
+test('only the repair loops count failed passes in a metric of upstream', () => {
   expect(failedPassCounter('cluster-ip-repair')).toBe('apiserver_clusterip_repair_reconcile_errors_total');
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();

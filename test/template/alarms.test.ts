@@ -214,7 +214,7 @@ test('every alarm has a test case', () => {
 });
 
 test.each(CASES)(
-  'the alarm %s (%s) changes from OK with the values %j to ALARM with %j after its number of periods, and back to OK',
+  'the alarm %s (%s) is OK with the values %j, changes to ALARM after its number of periods with %j, and then back to OK',
   (name, rule, healthy, broken) => {
     const alarm = alarmOf(name);
     const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;
@@ -231,7 +231,7 @@ test.each(CASES)(
   },
 );
 
-test('if no metric has a value, only the alarms about missing runs and figures fire', () => {
+test('if no metric has a value, only the alarms about missing runs and missing figures fire', () => {
   const firing = METRIC_ALARMS.filter((alarm) => stateAfter(alarm, Array(15).fill([])) === 'ALARM').map(nameOf);
   expect(firing.sort()).toEqual(['figures-missing', ...LOOPS.map((loop) => `nothing-ran-${loop}`)].sort());
 });

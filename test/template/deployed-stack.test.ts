@@ -87,7 +87,7 @@ test('a function gets a new version if its code, its layer or its settings chang
   expect(new Set(made.map(version)).size).toBe(made.length);
 });
 
-test('a function keeps its version if only the location of its package or another function changes', () => {
+test('a function keeps its version if only another function, or the location of its own package, changes', () => {
   expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
 });
 

@@ -87,7 +87,7 @@ test('a stage that would make the name of a function too long is refused', () =>
   expect(parameterFaults(values, 'a'.repeat(20))).toContain('write at most 19 letters');
 });
 
-test('an update keeps the value of each parameter of the template that it does not set', () => {
+test('an update keeps the value of each template parameter that the update does not set', () => {
   const ofTemplate = Object.fromEntries(Object.keys(inTemplate()).map((name) => [name, 'another']));
   const { LoopMemory: _, ...expected } = ofTemplate;
   const deployed = { ...ofTemplate, OfALaterVersion: 'x', RollbackMinutes: '5' };

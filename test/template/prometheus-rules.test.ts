@@ -89,7 +89,7 @@ function alertsOf(samples: Readonly<Record<string, string>>, at: string, wanted:
   return written('test.yml', { rule_files: [rules], evaluation_interval: '1m', tests });
 }
 
-test('the alert about findings contains the clusters of each finding that it counts', () => {
+test('the alert about findings lists the clusters of every type of finding that the alert counts', () => {
   const { clusters = '' } = RULES['findings'] ?? {};
   const named = /type=~"([^"]+)"/.exec(clusters)?.[1]?.split('|') ?? [];
   expect(named.toSorted()).toEqual([...FINDINGS_THAT_STAY].sort());
@@ -134,7 +134,7 @@ test.each(Object.entries(queries))(
   },
 );
 
-test('each rule has a test with metrics that make it fire', () => {
+test('each rule has a test case with metrics that make the rule fire', () => {
   expect(Object.keys(WRONG).sort()).toEqual(Object.keys(RULES).sort());
 });
 

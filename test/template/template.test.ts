@@ -131,7 +131,7 @@ test.each([
   expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
 });
 
-test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
+test.each(LOOPS)('the timeout of %s allows a whole pass, and is shorter than the schedule interval', (loop) => {
   const timeoutMs = functionOf(byDefault, loop).Timeout * 1000;
   expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
   expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
@@ -145,7 +145,7 @@ test('Lambda does not retry an invocation, because the next tick is the retry', 
   }
 });
 
-test('repairs have 512 MB of memory by default and other functions 256 MB, which a parameter changes', () => {
+test('by default, repairs have 512 MB of memory and other functions 256 MB; a parameter changes the 256 MB', () => {
   const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
   expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
     new Set(['true 512', 'false 256']),
@@ -201,7 +201,7 @@ test('the function doctor checks the queue of each loop', () => {
 });
 
 test.each(LOOPS)(
-  'a message of %s stays hidden until its function has timed out, and is then received again if the process ended',
+  'a message of %s stays hidden until its function has timed out, and is retained long enough to be received again',
   (loop) => {
     const Properties = propertiesOf(byDefault, queueOf(loop));
     // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
@@ -283,7 +283,7 @@ test('parameters give every role a path and a permissions boundary', () => {
   }
 });
 
-test.each(NAMES)('parameters put %s into a VPC, and give it access to kubeconfigs if it needs them', (name) => {
+test.each(NAMES)('parameters put the function %s into a VPC, and allow access to kubeconfigs if needed', (name) => {
   expect(functionOf(byDefault, name)).not.toHaveProperty('VpcConfig');
   expect(functionOf(everything, name).VpcConfig).toEqual({
     SubnetIds: ['subnet-1', 'subnet-2'],
@@ -350,7 +350,7 @@ test('a policy condition with ForAllValues does not allow a request that lacks t
   expect(JSON.stringify(everything)).toContain('"ForAllValues:');
 });
 
-test('functions can read only secrets that are in the region of a parameter and have the prefix of a parameter', () => {
+test('functions can read only secrets in the region, and with the prefix, that parameters set', () => {
   const read = granted(everything, 'deregister').filter((line) => /^(secretsmanager|ssm):/.test(line));
   expect(read).toEqual([
     'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
@@ -440,7 +440,7 @@ test('the admission function has a URL that everyone may call, with both permiss
 test.each([
   ['regional', '', 'REGIONAL', []],
   ['reachable only from VPC endpoints', 'vpce-1,vpce-2', 'PRIVATE', ['vpce-1', 'vpce-2']],
-])('the admission function can have an API instead of a URL, which is %s', (_, AdmissionVpcEndpointIds, type, ids) => {
+])('instead of a URL, the admission function can have an API that is %s', (_, AdmissionVpcEndpointIds, type, ids) => {
   const template = resolved({ ...WITH_ADMISSION, AdmissionEndpoint: 'apiGateway', AdmissionVpcEndpointIds });
   expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
   const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
@@ -550,7 +550,7 @@ test('the template of a release contains no name of a stage, an account or a reg
   expect(text.match(own)).toBeNull();
 });
 
-test('the template of a release creates the same resources as a deployment from the repository, with the name of its stack', () => {
+test('the template of a release creates the same resources as a deployment from the repository to a stack with the same name', () => {
   const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
   const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
   const { CodeBucket: _, ...others } = parameters;

@@ -76,6 +76,6 @@ function ranOnInstall(hasOurSettings: boolean): boolean {
   return existsSync(path.join(dependency, 'ran'));
 }
 
-test('npm does not run install scripts of dependencies with the settings of this repository', () => {
+test('with the settings of this repository, npm does not run install scripts of dependencies', () => {
   expect({ ours: ranOnInstall(true), none: ranOnInstall(false) }).toEqual({ ours: false, none: true });
 });

@@ -28,7 +28,7 @@ test.each([
   },
 );
 
-test('under contention, a request waits less before each further attempt', async () => {
+test('under contention, the maximum wait of a request decreases with each attempt', async () => {
   const { backoff, waited } = aBackoff();
   for (let losses = 0; losses < 10; losses++) await backoff.lost(0, 10);
   for (let attempt = 1; attempt < 50; attempt++) {
