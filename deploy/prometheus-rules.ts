@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { ALARM_GUIDES, DOCTOR } from '../cli/explain/explain-alarms.ts';
 import { FINDINGS_THAT_STAY } from '../lib/cluster/finding.ts';
+import { defined } from '../lib/util/values.ts';
 import { ALARMS } from './alarm-list.ts';
 import { conditionsOf } from './alarms.ts';
 
@@ -26,45 +27,36 @@ function clustersOf(metric: string, condition: string): string {
   return `topk(20, max by (cluster) (${metric}) ${condition})`;
 }
 
+function rule(minutes: number, expr: string, clusters?: string): Rule {
+  return { minutes, expr, ...defined({ clusters }) };
+}
+
 /** The rule of each runbook section for `kbctl run --table`. A rule with `clusters` fires if one cluster is affected. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'nothing-ran': {
-    expr: `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`,
-    minutes: 5,
+    ...rule(5, `time() - max by (loop) (${P}loop_invoked_timestamp_seconds) > 540 or absent(${P}table_reachable)`),
     summary: 'A loop has not run.',
   },
   errors: {
-    expr: `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`,
-    minutes: 2,
+    ...rule(2, `sum by (loop) (increase(${P}ticks_total{outcome="failed"}[2m])) > 0`),
     summary: 'Ticks could not be claimed, because the table did not answer.',
   },
-  'figures-missing': {
-    expr: `absent(${P}clusters_judged) or time() - max(${P}figures_timestamp_seconds) > 180 or 100 * max(${P}clusters_judged) / max(${P}clusters_registered) < 90`,
-    minutes: 3,
-  },
-  'clusters-overdue': { expr: figure('clusters_overdue'), minutes: 2, clusters: FAILING },
-  'clusters-failing': { expr: figure('clusters_failing'), minutes: 10, clusters: FAILING },
-  'no-live-lease': {
-    expr: figure('clusters_without_live_lease'),
-    minutes: 3,
-    clusters: clustersOf(`${P}api_server_lease_valid`, '== 0'),
-  },
-  findings: {
-    expr: figure('clusters_with_findings'),
-    minutes: 2,
-    clusters: ofFindings([...FINDINGS_THAT_STAY].join('|')),
-  },
-  'two-owners': { expr: figure('clusters_with_two_owners'), minutes: 2, clusters: ofFindings('twoOwners') },
-  'credentials-ending': { expr: figure('clusters_with_credentials_ending'), minutes: 2 },
-  'range-filling': { expr: figure('fullest_range_of_fleet_percent', 80), minutes: 2, clusters: fullerThan(0.8) },
-  'range-nearly-full': { expr: figure('fullest_range_of_fleet_percent', 95), minutes: 2, clusters: fullerThan(0.95) },
-  'late-ticks': { expr: increase('late_ticks'), minutes: 10 },
-  'late-probes': { expr: increase('late_probes'), minutes: 10 },
-  'clock-skewed': { expr: increase('clock_skewed'), minutes: 10 },
-  'clusters-lost': {
-    expr: `max(${P}clusters_registered) < 0.5 * max(max_over_time(${P}clusters_registered[1h]))`,
-    minutes: 1,
-  },
+  'figures-missing': rule(
+    3,
+    `absent(${P}clusters_judged) or time() - max(${P}figures_timestamp_seconds) > 180 or 100 * max(${P}clusters_judged) / max(${P}clusters_registered) < 90`,
+  ),
+  'clusters-overdue': rule(2, figure('clusters_overdue'), FAILING),
+  'clusters-failing': rule(10, figure('clusters_failing'), FAILING),
+  'no-live-lease': rule(3, figure('clusters_without_live_lease'), clustersOf(`${P}api_server_lease_valid`, '== 0')),
+  findings: rule(2, figure('clusters_with_findings'), ofFindings([...FINDINGS_THAT_STAY].join('|'))),
+  'two-owners': rule(2, figure('clusters_with_two_owners'), ofFindings('twoOwners')),
+  'credentials-ending': rule(2, figure('clusters_with_credentials_ending')),
+  'range-filling': rule(2, figure('fullest_range_of_fleet_percent', 80), fullerThan(0.8)),
+  'range-nearly-full': rule(2, figure('fullest_range_of_fleet_percent', 95), fullerThan(0.95)),
+  'late-ticks': rule(10, increase('late_ticks')),
+  'late-probes': rule(10, increase('late_probes')),
+  'clock-skewed': rule(10, increase('clock_skewed')),
+  'clusters-lost': rule(1, `max(${P}clusters_registered) < 0.5 * max(max_over_time(${P}clusters_registered[1h]))`),
 };
 
 /** Returns the PrometheusRule: `deploy/kubernetes/monitoring/rules.yaml`. */
