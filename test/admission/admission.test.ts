@@ -286,7 +286,7 @@ describe('a table that cannot allocate', () => {
     expect(await world.send({ body: '{}' })).toMatchObject({ statusCode: 503 });
   });
 
-  test('an attempt whose write conflicts with another write is retried, and the longer the attempt took, the longer the wait can be', async () => {
+  test('after a write conflict, an attempt is repeated after a wait that depends on the number of attempts and the duration of the last one', async () => {
     const waits: (readonly number[])[] = [];
     const world = await anAdmissionWorld({ wait: async (...wait) => void waits.push(wait) });
     const put: KeyValueTable['put'] = async (item, previous) => {
@@ -410,7 +410,7 @@ describe('requests that are not valid reviews', () => {
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
   });
 
-  test('names of clusters that a caller invents do not become labels of metrics', async () => {
+  test('cluster names that a caller invents do not become labels of metrics', async () => {
     const types: unknown[] = [];
     const count = (_name: string, _by: number, type?: string) => void types.push(type);
     const telemetry = { ...recordingTelemetry(), count };

@@ -53,7 +53,7 @@ test('after the range of a cluster changed, a repeated review of a Service gets 
   expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
 });
 
-test('the second review of a new Service gets another address, because the first review might have succeeded, and each later review gets the address of the second', async () => {
+test('the second review of a new Service gets another address, because the first review might have succeeded; later reviews get the second address', async () => {
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
   expect(answers).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);

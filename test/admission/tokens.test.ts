@@ -136,7 +136,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     expect(await answeredAfterMs(await aFlood(50), NEW, CLUSTERS)).toBe(0);
   });
 
-  test('a new token is accepted within two seconds after a rotation, and the previous token is accepted until it is removed', async () => {
+  test('a new token is accepted within two seconds after a rotation, and the previous token is refused within five minutes after its removal', async () => {
     const world = await aFlood();
     const { texts, check, clock, flood } = world;
     texts['seen'] = `${NEW}-next\n${NEW}`;

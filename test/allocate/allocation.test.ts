@@ -77,7 +77,7 @@ test.each([
   expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
 });
 
-test('a request that is repeated within a day gets the same answer and writes nothing, also in mode observe', async () => {
+test('a request that is repeated within a day gets the same answer and writes nothing, even in mode observe', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });
   await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });

@@ -155,7 +155,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range lists addresses of a snapshot that are beyond the maximum size of a range, but never allocates such addresses', () => {
+  test('an IP range lists and counts the addresses of a snapshot beyond its maximum size, but has() returns false for these addresses', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

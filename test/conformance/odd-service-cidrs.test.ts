@@ -91,7 +91,7 @@ test('if a ServiceCIDR is deleted while a Service has one of its addresses, the 
   expect(await repair()).toMatchObject({ errors: [], findings: [] });
 });
 
-test('a pass creates the deleted ServiceCIDR kubernetes again, with the second range of the spec', async () => {
+test('a pass creates the deleted ServiceCIDR kubernetes again, and a later pass adds the second range of a changed spec', async () => {
   expect((await apiserver.request('DELETE', `${SERVICE_CIDRS}/kubernetes`)).status).toBe(200);
   const changes = [`created servicecidr kubernetes: ${RANGE}`];
   expect(await repair()).toMatchObject({ errors: [], changes, findings: [] });

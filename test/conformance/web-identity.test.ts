@@ -74,7 +74,7 @@ test('an API server with --authentication-config for AWS STS accepts tokens of t
   expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
 });
 
-test('an API server with --authentication-config for AWS STS refuses an expired token, and the next call uses a new one', async () => {
+test('an API server with --authentication-config for AWS STS refuses an expired token, and a call a minute later uses a new token', async () => {
   const clock = { nowMs: 0 };
   const get = getOver(() => clock.nowMs);
   claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });

@@ -138,14 +138,14 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.delete(made)).resolves.toBe('notFound');
       });
 
-      test('a delete keeps an object that changed since it was read', async () => {
+      test('a delete is a conflict if the object changed since it was read', async () => {
         const made = await create(service(namespace, 'changed'));
         await update(labelled(made, { changed: 'yes' }));
         await expect(port.delete(made)).resolves.toBe('conflict');
         await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
       });
 
-      test('a delete keeps an object that was deleted and created again since it was read', async () => {
+      test('a delete is a conflict if the object was deleted and created again since it was read', async () => {
         const first = await create(endpoints(namespace, 'replaced', []));
         await port.delete(first);
         const second = await create(endpoints(namespace, 'replaced', []));

@@ -37,7 +37,7 @@ async function endOfWithdrawal(world: DispatchWorld): Promise<number | undefined
   return lease && withdrawnUntil(lease, 0);
 }
 
-test('the deregister function withdraws the address until the requested time, and logs it', async () => {
+test('the deregister function withdraws the address until the requested time, and logs the withdrawal', async () => {
   const world = await aWorld();
   const untilMs = world.clock.nowMs + 90 * 60_000;
   const answer = await ask(world, { untilMinutes: 90, lastOne: true });
@@ -133,7 +133,7 @@ test('after an undo of the deregistration, the deregister function makes no furt
   expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
 });
 
-test('the deregister function reports an address as still published if it could not remove it before the deadline', async () => {
+test('the deregister function reports an address as still published if the function could not remove the address before the deadline', async () => {
   const { world, answer } = await aWaitingDeregistration();
   world.deadlines[0]?.expire();
   const error = { code: 'Conflict' };

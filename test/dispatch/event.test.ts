@@ -11,7 +11,7 @@ const scheduled = {
   detail: {},
 };
 
-test('the event of a queue is parsed into messages, each with its body and whether it was received before', () => {
+test('the event of a queue is parsed into messages with their bodies, and a message is marked if it was received before', () => {
   const bodies = ['{"schema":1}', 'garbage', 'again'];
   const Records = bodies.map((body, index) => {
     const attributes = { ApproximateReceiveCount: String(index), SenderId: 'x' };

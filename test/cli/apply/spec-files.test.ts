@@ -95,7 +95,7 @@ test('the fault for a file that contains only text, such as a token, does not qu
   expect(faults.join()).not.toContain('forty-letters');
 });
 
-test('a FIFO, and a file or standard input of more than 16 MiB, are not read', async () => {
+test('a FIFO is refused, and so is a file or standard input of more than 16 MiB', async () => {
   const large = Buffer.alloc(16 * 1024 * 1024 + 1);
   execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
   writeFileSync(join(folder, 'large.yml'), large);

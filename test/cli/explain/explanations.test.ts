@@ -160,7 +160,7 @@ test('kbctl explain knows exactly the event reasons that passes write, and expla
   expect(known('ClusterIPNotAllocated').word).toBe('notRecorded');
 });
 
-test('the message of an event or a log line gets the explanation of its finding', () => {
+test('kbctl explain finds the type of a finding by the message or the event of the finding', () => {
   for (const { finding, type } of addressFaultsOfAll()) {
     const { message, event } = finding?.() ?? {};
     for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);
@@ -198,7 +198,7 @@ describe('a hint', () => {
       'kbctl show port prod-1 30080 shows the owner; set it as label kube-bootstrap-controller/hold-owner of shop/web, or recreate the Service without nodePort',
     ],
     ['of a later version', {}, 'kbctl doctor prod-1'],
-  ])('a hint for %s names the cluster, the Service and the item: %j', (type, facts, line) => {
+  ])('the hint for type "%s" is built from the cluster name and from %j', (type, facts, line) => {
     expect(hintFor(type, cluster, facts)).toBe(line);
   });
 

@@ -95,7 +95,7 @@ test('the page begins with the number of clusters in each state of health, then 
   expect(fleetPage).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
 });
 
-test('the page shows the table, the time of its read, and the output of kbctl status for each cluster', () => {
+test('the page shows the name of the table, the time of the read, and the output of kbctl status for each cluster', () => {
   expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
   expect(text).toContain('edge-ap-3 warning almostFull enforce 2/2 5s ago 94% 0 ');
 });
