@@ -69,14 +69,12 @@ export function apiServerStatuses(
   };
   const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
   const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
-    if ('address' in server) {
-      const { address, kind } = server;
-      const lease = left.get(address);
-      return [lease === undefined ? { address, kind, state: 'neverSeen' } : statusOf(lease, kind)];
-    }
-    const { host, kind } = server;
-    const records = [...left.values()].filter((lease) => lease.host === host && !named.has(lease.address));
-    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((lease) => statusOf(lease, kind));
+    const place = 'address' in server ? { address: server.address } : { host: server.host };
+    const own = [...left.values()].filter(({ address, host }) =>
+      'address' in server ? address === server.address : host === server.host && !named.has(address),
+    );
+    if (own.length === 0) return [{ ...place, kind: server.kind, state: 'neverSeen' }];
+    return own.map((lease) => statusOf(lease, server.kind));
   });
   return [...ofSpec, ...[...left.values()].map((lease) => statusOf(lease))];
 }
