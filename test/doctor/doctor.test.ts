@@ -286,7 +286,7 @@ test.each([
   ['https://[2001:db8::1]:6443', undefined, 'ok'],
   ['https://api.example.com', ['10.0.0.1'], 'ok'],
   ['https://api.example.com', undefined, 'fail'],
-])('for the server %s and the DNS answer %j, the line has level %s', async (server, addresses, level) => {
+])('for the server %s and the DNS answer %j, the DNS check has level %s', async (server, addresses, level) => {
   expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
 });
 

@@ -27,7 +27,7 @@ function growthIn(file: string): [name: string, growth: number][] {
 const slow = (growths: readonly [name: string, growth: number][]) =>
   growths.filter(([, growth]) => growth > MOST_GROWTH).map(([name]) => name);
 
-test('the number of steps of a pass over objects with n entries in every list grows at most with n log n', () => {
+test('if every list in an object has n entries, the number of steps of a pass grows at most with n log n', () => {
   const growths = growthIn('passes-at-bounds.ts');
   expect(growths.length).toBeGreaterThan(5);
   expect(slow(growths)).toEqual([]);

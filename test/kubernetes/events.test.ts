@@ -87,7 +87,7 @@ test('the name of an event is the same in every pass, and is different for anoth
   expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.object.metadata.name).toBe(names[0]);
 });
 
-test('an event whose cause persists is written when it first occurs, at the second occurrence, and then every 30 minutes', () => {
+test('an event is written at its first and second occurrence, and then every 30 minutes while its cause persists', () => {
   const written: string[] = [];
   let previous: Readonly<Record<string, EventSighting>> = {};
   for (let minute = 0; minute <= 66; minute += 3) {

@@ -125,7 +125,7 @@ test('the cluster that an exec plugin gets in KUBERNETES_EXEC_INFO contains the 
   expect(JSON.parse(Buffer.from(spec, 'base64').toString())).toEqual({ interactive: false, cluster: info });
 });
 
-test('the relative path of an exec plugin begins at the folder of the kubeconfig, and the plugin gets the variables of its entry', async () => {
+test('the relative path of an exec plugin begins at the folder of the kubeconfig, and the plugin gets the environment variables of its kubeconfig entry', async () => {
   const script = `#!/bin/sh\necho '${reply({ token: 'TOKEN' })}' | sed "s/TOKEN/$GREETING$EMPTY/"\n`;
   await writeFile(join(folder, 'plug.sh'), script, { mode: 0o755 });
   const env = [{ name: 'GREETING', value: 'hello' }, { name: 'EMPTY' }];

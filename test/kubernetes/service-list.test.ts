@@ -27,7 +27,7 @@ function jsonList(items: readonly unknown[], metadata: object = { resourceVersio
   return reply(200, { apiVersion: 'v1', kind: 'ServiceList', metadata, items });
 }
 
-test('the client requests all Services in protobuf with one request, without limit and resourceVersion', async () => {
+test('the client requests all Services in protobuf with one request, without a limit or a resourceVersion', async () => {
   const { port, requests } = portAnswering(protobuf(serviceList([claim('a'), claim('b')])));
   await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
   expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);

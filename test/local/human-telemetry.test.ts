@@ -88,7 +88,7 @@ test.each<[string, (readonly Line[])[], string[]]>([
   expect(written(...invocations)).toEqual(lines);
 });
 
-test('if a command runs a pass, it prints each warning of the pass as one line', () => {
+test('a command that runs a pass prints each warning of the pass as one line', () => {
   const lines: string[] = [];
   const { log } = warningTelemetry((line) => lines.push(line))({ loop: 'kubernetes-service' });
   log('info', 'pass ended', { cluster: 'a', changes: ['created it'] });

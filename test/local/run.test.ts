@@ -52,7 +52,7 @@ async function begin(until: RegExp, hooks: Partial<RunHooks> = {}, options: Star
 
 const ALL_DONE = /created endpointslice/;
 
-test('other commands find the process and the table of a run, and find its API server in the kubeconfig of the spec', async () => {
+test('other commands find the process and the table of a run, and find the API server of the run in the kubeconfig of the spec', async () => {
   const { end } = await begin(ALL_DONE);
   const running = await readRunning(data);
   expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });

@@ -40,7 +40,7 @@ test('if a host name has many addresses, a dual-stack cluster publishes addresse
   expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; 16 of them') }]);
 });
 
-test('the tick changes an existing single-stack Service of a dual-stack cluster, and keeps its other fields', async () => {
+test('the tick corrects the ipFamilyPolicy of a single-stack Service in a dual-stack cluster, and keeps the other fields', async () => {
   const world = await settledDual();
   const service = found(world.cluster.find<ServiceObject>(SERVICE_REF));
   const spec = { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' };

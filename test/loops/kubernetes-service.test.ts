@@ -135,7 +135,7 @@ test('if every server answers 403 to the credential, all servers count as alive'
   expectPublished(world, A, B);
 });
 
-test('if a host name resolves only to a loopback address, the tick does not probe or publish that address, reports it, and keeps the known addresses', async () => {
+test('if a host name resolves only to a loopback address, the tick does not probe or publish that address, reports it, and keeps the published addresses', async () => {
   const record = '127.0.0.1';
   const world = new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, A, B, C, record);
   world.records.set(HOST, [A, B]);

@@ -64,7 +64,7 @@ test('the deletion of the Endpoints together with their Service does not count a
   expect(world.published()).toEqual([A, B]);
 });
 
-test('during a contest, each tick corrects the slice if the other writer changes its port', async () => {
+test('during a contest, each tick corrects the slice if the other writer changes the port of the slice', async () => {
   const world = await settled(worldOf(A, B));
   for (let tick = 0; tick < 6; tick++) {
     world.cluster.place(aSlice([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl');

@@ -140,7 +140,7 @@ test('slow name servers leave a tick enough time for probes, and for the reads a
   expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
 });
 
-test('the known addresses of a host name stay published while they answer, even if the host name now resolves to a hundred addresses', async () => {
+test('the published addresses of a host name stay published while they answer, even if the host name now resolves to 100 addresses', async () => {
   const [one, other] = ['10.0.0.98', '10.0.0.99'];
   const world = new PassWorld({ apiServers: [aHost(HOST)] }).answer(READY, one, other);
   world.records.set(HOST, [one, other]);

@@ -102,7 +102,7 @@ test.each<Loop>(['kubernetes-service', 'system-namespaces'])('a pass of %s uses 
   expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
 });
 
-test('a pass uses a server at a probe URL with a host other than its address, if the server answered in this pass', async () => {
+test('a pass uses a server at a probe URL whose host is not the address of the server, if the server answered in this pass', async () => {
   const { other, got } = await passBy({ probeHost: '127.0.0.1' });
   expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
   const sent = other.requests.map(({ headers }) => headers['authorization']);

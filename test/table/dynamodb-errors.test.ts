@@ -153,7 +153,7 @@ test('createDynamoClient creates a client with the given profile and the documen
   });
 });
 
-test('a client doubles its wait after each failed attempt, up to a second', async () => {
+test('the maximum wait of a client doubles after each failed attempt, up to a second', async () => {
   const strategy = await createDynamoClient({ region: 'r' }).config.retryStrategy();
   const backoff = Reflect.get(strategy, 'retryBackoffStrategy');
   const waits = () => [0, 1, 2, 9].map((attempt) => backoff.computeNextBackoffDelay(attempt));

@@ -65,7 +65,7 @@ test.each([
   expect(isGranted({ action, resource }, shippedPolicy('operator').Statement)).toBe(true);
 });
 
-test('the policy deployer-boundary denies only roles without a permissions boundary, and the removal of a boundary', () => {
+test('the policy deployer-boundary denies exactly two things: writes to roles without a permissions boundary, and the removal of a boundary', () => {
   const [within, removal, ...others] = shippedPolicy('deployer-boundary').Statement;
   expect(others).toEqual([]);
   expect(within).toMatchObject({
