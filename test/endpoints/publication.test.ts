@@ -36,7 +36,7 @@ describe('planWrites', () => {
     expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);
   });
 
-  test('planWrites moves a live address out of notReadyAddresses, and leaves an address that is not live there', () => {
+  test('planWrites moves a live address from notReadyAddresses to addresses, and does not move an address that is not live', () => {
     const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] });
     const subsets = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
     expect(planWrites(observed({ objects }))[0]?.object).toMatchObject({ subsets });

@@ -115,7 +115,7 @@ test('a run prints commands that work when pasted, even from another folder', as
   await running.end('SIGINT');
 });
 
-test('after the time of --timeout, a run ends in the same way as at Ctrl-C', async () => {
+test('when the time of --timeout expires, a run ends in the same way as at Ctrl-C', async () => {
   const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
   expect(ended).toMatchObject({
     code: 0,

@@ -65,13 +65,13 @@ test('unlessAborted does not begin the work if the signal has already aborted', 
   expect(begun).toBe(false);
 });
 
-test('the signal of the signal of the signal of a deadline aborts with the code DeadlineExceeded', async () => {
+test('the signal of a deadline aborts with the code DeadlineExceeded', async () => {
   const { signal } = startDeadline(1);
   await new Promise((resolve) => signal.addEventListener('abort', resolve));
   expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
 });
 
-test('the signal of the signal of the signal of a cancelled deadline never aborts', async () => {
+test('the signal of a cancelled deadline never aborts', async () => {
   const { signal, cancel } = startDeadline(0);
   cancel();
   await new Promise(setImmediate);
