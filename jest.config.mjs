@@ -9,12 +9,12 @@ const common = {
   moduleNameMapper: { '^\\.\\./locales/index\\.js$': '<rootDir>/node_modules/zod/v4/locales/en.js' },
 };
 
-/** Separate projects, each in the folder of its name: they take longer, or need more than npm. */
+/** Separate projects, each in a folder of the same name, because they take longer or need more than npm. */
 const apart = ['template', 'conformance', 'deploy', 'page', 'tables'];
 
 /**
- * `unit` and `template` need nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS
- * emulator; `page` a Chromium; `tables` other table engines.
+ * `unit` and `template` need only npm. `conformance` needs a real kube-apiserver and etcd, `deploy` also the AWS emulator, `page`
+ * a Chromium, and `tables` other table engines.
  */
 export default {
   // By default one core would be left idle, half of a small machine.

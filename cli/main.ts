@@ -22,7 +22,7 @@ function endOfProcess(): AbortSignal {
   return controller.signal;
 }
 
-/** Waits until a pipe has taken all output: an earlier end of the process would truncate it. */
+/** Waits until a pipe has taken all output: if the process ended earlier, the output would be truncated. */
 async function written(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => {
     stream.write('', () => resolve());

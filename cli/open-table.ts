@@ -92,7 +92,7 @@ async function tableInAws(
   return { client, tableName, title: `table ${tableName}` };
 }
 
-/** @throws CliError without a region or credentials, for which the AWS CLI also looks before its first request */
+/** @throws CliError if no region or no credentials are found. The AWS CLI also looks for both before its first request */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,

@@ -17,7 +17,7 @@ export interface Shown<Row> {
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** Returns the fields of a row for JSON and YAML output, which are never renamed. Default: the row itself. */
+  /** Returns the fields of a row for JSON and YAML output. The names of these fields never change. Default: the row itself. */
   readonly plain?: (row: Row) => object;
   /** Printed on stderr for an empty list. */
   readonly none: string;
@@ -106,7 +106,7 @@ function namesIn(rows: readonly unknown[]): string[] {
 /** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
-/** Returns a value for `-o json` and `-o yaml`: without fields `map`, and with times as ISO 8601 in fields without `Ms`. */
+/** Returns a value for `-o json` and `-o yaml`: without fields `map`, and with `expiresAt` (ISO 8601) for `expiresAtMs`. */
 export function plainOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainOf);
   if (typeof value !== 'object' || value === null) return value;

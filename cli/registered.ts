@@ -36,7 +36,7 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Returns the end of an error about an unknown address. A similar address is no suggestion: it is another API server. */
+/** Returns the end of an error about an unknown address: the known ones. Suggests no similar one, which is another API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;

@@ -16,7 +16,7 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Replaces the ESC of our own styles until a line is written. It is random, so that no other text contains it. */
+/** Stands for the ESC of kbctl's styles until a line is written. The text is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
 export function styled(stream: OutStream, style: Style, text: string): string {
@@ -75,7 +75,7 @@ function escaped(text: string, controls: RegExp): string {
 
 let unfinished = 0;
 
-/** Ends the process when the reader closes the output or it cannot be written, unless {@link completeAlways} runs a task. */
+/** Ends the process when the reader closes the output, or a write fails, unless {@link completeAlways} runs a task. */
 export function endWhenUnread(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     const isClosed = error.code === 'EPIPE';

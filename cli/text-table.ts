@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly percent?: (row: Row) => number | undefined;
   /** True if the column is narrowed first when the terminal is too narrow. */
   readonly shrinks?: boolean;
-  /** True if the column can be omitted if the narrowed table is still too wide. The first such column is omitted first. */
+  /** True if the column is omitted when the narrowed table is still too wide. The first such column is omitted first. */
   readonly yields?: boolean;
 }
 

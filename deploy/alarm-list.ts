@@ -121,7 +121,7 @@ const FIGURES_MISSING: Alarm = {
   ofRelease: true,
 };
 
-/** Returns the interval of the scheduled invocations of a function: EventBridge has no interval below a minute. */
+/** Returns the interval of a function's scheduled invocations in seconds, at least 60: EventBridge has no shorter interval. */
 function periodOf(functionName: string): number {
   return isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
 }

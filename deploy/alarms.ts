@@ -60,7 +60,7 @@ function compositeAlarm(name: string, description: string, rule: Fields, notific
 /** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
-/** The parts of the alarm rule that have a condition, because the alarm to which they refer exists only in some stacks. */
+/** The conditional parts of the alarm rule. Each part refers to an alarm that only some stacks have. */
 const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );

@@ -36,7 +36,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** Returns the properties of a function that become part of a version, except packages, whose keys each deployment changes. */
+/** Returns a function's properties that a version contains, except packages, because each deployment changes their keys. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

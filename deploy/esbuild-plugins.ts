@@ -11,7 +11,7 @@ const library = path.join(root, 'lib', 'allocator');
 const LAYER_FILE = 'nodejs/allocator.mjs';
 
 /**
- * Builds the only module of the layer into a folder of the project. It has all exports of the library's files.
+ * Builds the only module of the layer into a folder of the project. The module has all exports of the library's files.
  * @param settings those of the functions in serverless.yml
  */
 export async function buildAllocatorLayer(folder: string, settings: BuildOptions): Promise<void> {
@@ -66,8 +66,8 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The schemas of clients whose error classes are omitted (Systems Manager has 140). An error without a class has the same name
- * and message.
+ * Matches the schema files from which error classes are removed (Systems Manager has 140). An error without a class has the same
+ * name and message.
  */
 const SCHEMAS = /client-(ssm|eventbridge|secrets-manager)\/dist-es\/schemas\/schemas_0\.js$/;
 const ERRORS = /^(?:n0_registry\.registerError\(|export var \w+\$ = \[-3, n0,)[^;]*;$/gm;

@@ -106,7 +106,7 @@ export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
 }
 
-/** CloudFormation keeps old versions: callers may invoke them during an update. Lambda deletes them with the function. */
+/** CloudFormation keeps old versions, because callers may invoke them during an update. Lambda deletes them with the function. */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
 function versionOf(name: string): Resources {

@@ -75,10 +75,10 @@ function tablePolicy(writtenTo: Fields | undefined, reads = ['dynamodb:GetItem',
   return policy('table', allow(reads, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], writtenTo));
 }
 
-/** The table policy of functions whose callers choose cluster and content: no writes to `#clusters` and other `#` partitions. */
+/** The table policy of functions whose callers choose the cluster and what is written. Allows no writes to `#` partitions. */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
-/** Allows functions to read kubeconfigs, but not the webhook's tokens: they have the same prefix, and no loop needs them. */
+/** Allows functions to read kubeconfigs, but not the webhook's tokens with the same prefix, because no loop needs tokens. */
 const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
   Effect: 'Deny',
   Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],

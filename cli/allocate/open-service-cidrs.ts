@@ -134,7 +134,7 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/** Creates the IPAddress of a hold. Returns true also if this request already holds the address, because a reply was lost. */
+/** Creates the IPAddress of a hold. Returns true also if this request created it before and the reply was lost. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(ipAddressOfHold(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;
@@ -189,7 +189,7 @@ function itemIn(networks: readonly Network[], value: string): string | Refusal {
 /** The maximum number of addresses among which a random start is chosen, because `randomInt` accepts only limits below 2^48. */
 const MOST_STARTS = 2n ** 47n;
 
-/** Yields free addresses. Static bands come first, because API servers use them last. Each band begins at random. */
+/** Yields free addresses. Static bands come first, because API servers use them last. Each band begins at a random address. */
 export function* freeAddresses(
   networks: readonly Network[],
   isTaken: (address: string) => boolean,

@@ -39,7 +39,7 @@ export async function readSpecFiles(named: readonly string[], stdin: AsyncIterab
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-/** Returns the files of a folder. Anything else, such as a folder that cannot be read, is its own file. */
+/** Returns the spec files of a folder. If `named` is a file, or a folder that cannot be read, returns `named` itself. */
 async function filesOf(named: string): Promise<readonly string[]> {
   const entries = await readdir(named, { withFileTypes: true }).catch(() => undefined);
   if (named === STDIN || entries === undefined) return [named];
@@ -49,7 +49,7 @@ async function filesOf(named: string): Promise<readonly string[]> {
     .sort(compareNames);
 }
 
-/** Returns the specs and faults of a file, which was `named` itself or is in the folder `named`. */
+/** Returns the specs and faults of a file. `named` is the file itself, or the folder of the file. */
 async function specsIn(file: string, named: string, stdin: AsyncIterable<Uint8Array>): Promise<(SpecFile | string)[]> {
   const place = file === STDIN ? 'standard input' : file;
   let text: string;
@@ -65,7 +65,7 @@ async function specsIn(file: string, named: string, stdin: AsyncIterable<Uint8Ar
   });
 }
 
-/** @throws CliError for a link in a folder to a file elsewhere, because faults can quote the file */
+/** @throws CliError if the file is a link to a file outside the folder, because messages about faults can quote that file */
 async function refuseOutside(file: string, folder: string): Promise<void> {
   if ((await realpath(file)).startsWith(`${await realpath(folder)}${path.sep}`)) return;
   throw configurationError(`is a link to a file outside ${folder}: name that file with -f`);

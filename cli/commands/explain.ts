@@ -37,7 +37,7 @@ function list({ output }: Cli) {
   return EXIT.fine;
 }
 
-/** Finds the name of an alarm in its name in CloudWatch, which also contains the stack and perhaps a loop or function. */
+/** Returns the alarm that a CloudWatch name contains. Such a name also contains the stack, and perhaps a loop or function. */
 function alarmIn(word: string): string | undefined {
   return Object.keys(ALARM_GUIDES).findLast((alarm) => `-${word}-`.includes(`-${alarm}-`));
 }

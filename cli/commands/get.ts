@@ -30,9 +30,9 @@ interface Part<Row> {
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
-  /** The text for an empty list if no cluster was named. Default: `none`. */
+  /** The text for an empty list if the command names no cluster. Default: the text of `none`. */
   readonly noneOfAll?: string;
-  /** Reads further rows from the API server of a cluster that was named. */
+  /** Reads further rows from the API server of the cluster that the command names. */
   readonly readCluster?: (
     cli: Cli,
     name: string,
@@ -142,7 +142,7 @@ async function print<Row extends object>(
   return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
-/** If findings were cut (the table keeps 20 of each loop), returns the number of all and a command that lists more. */
+/** Returns the number of all findings and a command that lists more, if the table, which keeps 20 of each loop, omits some. */
 function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
   if (!cut) return {};

@@ -191,7 +191,7 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/** Omits `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, which are findings too, and refusals that docs/ explains. */
+/** Omits refusals that docs/ explains, and `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, which findings explain. */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

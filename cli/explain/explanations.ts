@@ -73,8 +73,8 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
 const A_CODE = /^(?=.*[A-Z]).{6,}$/;
 
 /**
- * Returns the word of the explanation for a pasted message: the text before the message's first colon if it is such a word,
- * else the word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
+ * Returns the word whose explanation fits a pasted message: the text before the first colon if it has an explanation, else the
+ * word of the matching entry in `MESSAGES`, else the first error code or finding in the message.
  */
 function wordInMessage(message: string): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();
@@ -88,7 +88,7 @@ function wordInMessage(message: string): string | undefined {
 /** Matches names that are safe in a shell, because users paste hints into a shell. The placeholder of any other name stays. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
-/** Returns what to do about a state or a finding, in one line. The type of a finding of a later version is unknown. */
+/** Returns what to do about a state or a finding, in one line: `kbctl doctor` if this version has no hint for the word. */
 export function hintFor(
   word: string,
   cluster: { readonly name: string },

@@ -62,7 +62,7 @@ export interface AgentOptions {
 const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
-/** Returns the wait after a refresh. The first is random, so that agents that started together write at different times. */
+/** Returns the wait after a refresh. The first wait is random, so that agents that started together write at different times. */
 export function restAfter(
   { isRefreshed, isFirst }: { readonly isRefreshed: boolean; readonly isFirst: boolean },
   everyMs: number,

@@ -18,7 +18,7 @@ export function ownAddress(option: string): string {
   throw usageError(`--address ${option} is not an IP address: use the address of this host.`);
 }
 
-/** Returns the API server of the spec with this address. @throws CliError if an agent cannot keep its lease */
+/** Returns the API server of the spec with this address. @throws CliError if an agent cannot refresh the lease of this address */
 export function ownServer(spec: ClusterSpec, address: string, everyMs: number): OwnServer {
   const { name, endpoints } = spec;
   if (endpoints.reconciler === 'none') {

@@ -49,7 +49,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Returns the Services of each of `places` in order; with `details`, also IPAddresses. Prints an error if the list fails. */
+/** Returns the Services of each of `places`, in order, and with `details` its IPAddress. Prints an error if the list fails. */
 export function readClaims(
   cli: Cli,
   spec: ClusterSpec,

@@ -55,7 +55,7 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
-/** Returns whether an address can be allocated from a range. API servers also allocate addresses too high for a bitmap. */
+/** Returns whether an address can be allocated from a range. API servers also allocate addresses above the end of the bitmap. */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   if (allocator === 'table') return bitIn(cidr, { key: RANGE_KEYS.primary, item }) !== undefined;
   const [network, address] = [parseCidr(cidr), parseAddress(item)];

@@ -74,8 +74,8 @@ function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | un
 }
 
 /**
- * Returns the strikes of the item; `undefined` if a Service has it, if API servers allocate, or if none is recorded and
- * Services were not read. After a pass in mode observe, strikes start from zero.
+ * Returns the strikes of the item; `undefined` if a Service has the item, or API servers allocate. If Services were not read,
+ * returns `undefined` instead of 0. After a pass in mode observe, strikes start from zero.
  */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;

@@ -61,7 +61,7 @@ function ofLoops(figure: (status: LoopStatus) => number): SamplesOf {
   return ({ loops }) => loops.map((status) => ({ labels: { loop: status.loop }, value: figure(status) }));
 }
 
-/** Returns the figure of each range. Of a family with several ServiceCIDRs, returns only the figure of their sum. */
+/** Returns the figure of each range. For a family with several ServiceCIDRs, returns only the sum of their figures. */
 function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking'): SamplesOf {
   return (cluster) => wholeRanges(cluster).map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }

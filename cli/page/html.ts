@@ -7,7 +7,7 @@ export type Child = Html | string | number | false | undefined | readonly Child[
 export class Html {
   readonly #markup: string;
 
-  /** Does not escape the markup: use `html` instead. */
+  /** Does not escape the markup. For markup with values, use the tag `html`. */
   constructor(markup: string) {
     this.#markup = markup;
   }

@@ -23,7 +23,7 @@ export interface PageParts extends PageOptions {
   readonly main: Child;
 }
 
-/** Returns a policy that allows only the page's own style and script, `data:` images, and requests of a live page. */
+/** Returns a policy that allows only the page's own style and script, `data:` images, and the refreshes of a live page. */
 export function contentSecurityPolicy(live: boolean): string {
   return [
     "default-src 'none'",

@@ -10,8 +10,8 @@ const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
 /**
- * The ways to draw a cell, one unit wide and high: one for each state, with a colour and a mark for colour-blind readers, and
- * four levels of use for a cell of several items. Each has its text in the legend.
+ * The cell styles, each with its text in the legend and a drawing one unit wide and high. Each state has a style, with a colour
+ * and a mark for colour-blind readers. Four more styles show how many of a cell's items are in use.
  */
 export const LOOKS: Readonly<Record<CellLook, readonly [text: string, drawing: Html]>> = {
   D: ['duplicate', html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`],
@@ -27,7 +27,7 @@ export const LOOKS: Readonly<Record<CellLook, readonly [text: string, drawing: H
   X: ['not usable', html`<path class="X" d="M.3 .7L.7 .3"/>`],
 };
 
-/** The pattern of each look, to which the cells of all maps of a page refer. */
+/** The SVG pattern of each cell style. The cells of all maps of a page refer to these patterns. */
 export const PATTERNS: Html = html`<svg class="sr" aria-hidden="true"><defs>${Object.entries(LOOKS).map(
   ([look, [, drawing]]) =>
     html`<pattern id="p${look}" patternUnits="userSpaceOnUse" width="1" height="1">${drawing}</pattern>`,
@@ -89,8 +89,8 @@ function itemAt(first: string, index: number): string {
 }
 
 /**
- * Returns the legend: each cell style in the map, with its number of items. If a cell stands for several items, the numbers come
- * from the status of the range, and a style without a number there has none.
+ * Returns the legend: each cell style in the map, with its number of items. If a cell stands for several items, the number comes
+ * from the status of the range, and is omitted for a style that the status does not count.
  */
 function legend(runs: readonly Run[], { itemsPerCell }: RangeMap, range: RangeStatus): Html {
   const { used, duplicates, leaking, held, free } = range;

@@ -93,7 +93,7 @@ interface CardLine extends Pick<ClusterStatus, 'name' | 'attention'> {
   readonly count: number;
 }
 
-/** Returns a card: a line with the cluster's name, the words of its problems and its failing loops, and the folded `problems`. */
+/** Returns a card: a line with the cluster's name, its problems' words and its failing loops; below, the folded `problems`. */
 function card({ name, attention, failing, count }: CardLine, problems: Child): Html {
   const words = clipped([...new Set(attention.map(({ word }) => word))].join(', '), 100);
   return html`<details class="card" data-key="${clipped(name, 100)}"${count < 4 && html` open`}><summary><b class="unhealthy" title="${clipped(name)}">${clipped(name, 80)}</b> <span>${words}</span> <span class="soft">${failing.join(', ')}</span></summary>${problems}</details>`;

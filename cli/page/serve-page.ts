@@ -114,7 +114,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Answers requests of browsers and scrapers on this machine, if they contain the key. No request changes anything. */
+/** Answers requests that contain the key, from browsers and scrapers on this machine. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<LocalReply> {
   if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');

@@ -14,7 +14,7 @@ import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { hintFor } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 
-/** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host has no connection. */
+/** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host is offline. */
 export async function runOnce(
   environment: Environment,
   loop: LoopDefinition,

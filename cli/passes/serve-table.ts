@@ -31,7 +31,7 @@ const RUN_STACK = 'kbctl-run';
 /** The number of simultaneous passes of a loop: high, so that clusters that do not answer do not delay others. */
 const CLUSTERS_AT_ONCE = 64;
 
-/** Runs the loops of all clusters until `ended` aborts, and running passes for five more seconds. Serves metrics at `listen`. */
+/** Runs the loops of all clusters until `ended` aborts; running passes get 5 s more. Serves metrics at `listen`. */
 export async function serveTable(
   opened: OpenTable,
   { region, profile }: TableOptions,

@@ -71,7 +71,7 @@ function checkUnique(items: readonly unknown[], at: SpecPath, report: Report): v
   }
 }
 
-/** A text of a wrong type is cut, because it can be a credential. */
+/** The maximum length of a quoted value. A longer text of a wrong type is cut, because it can be a credential. */
 const MOST_SHOWN = 39;
 
 function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, report: Report): void {

@@ -46,7 +46,7 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   readonly address?: string;
   readonly host?: string;
   readonly kind?: ApiServerKind;
-  /** `withdrawn`: not published before its withdrawal ends and it answers. `neverSeen`: no lease. */
+  /** `withdrawn`: not published until the withdrawal has ended and the API server answers. `neverSeen`: there is no lease. */
   readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
   readonly withdrawnUntilMs?: number;
   readonly expiresAtMs?: number;
@@ -80,7 +80,7 @@ export interface RangeStatus {
   readonly part?: true;
   /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
   readonly specRange?: string;
-  /** `table`: the figures are allocations in the table. `apiserver`: they are what Services claimed at the last pass. */
+  /** `table`: the figures count allocations in the table. `apiserver`: they count what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
    * True if an enforcing pass of this generation saved the range, false if none did; absent if that is not known. If API
@@ -104,7 +104,7 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
-/** Returns the ranges. Of a family with several ServiceCIDRs, returns only their sum. */
+/** Returns the ranges. For a family with several ServiceCIDRs, returns only the sum of its ServiceCIDRs. */
 export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
   return ranges.filter(({ part }) => !part);
 }

@@ -29,7 +29,7 @@ export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
 
-/** Returns the percentage to show: the exact one if `usedPercent`, rounded down to a tenth, is 0 although items are in use. */
+/** Returns the percentage to show: `usedPercent`, or the exact one if rounding made `usedPercent` 0 although items are in use. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
@@ -134,7 +134,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/** Returns when a pass of a loop last succeeded. It may be known only from a lease, because not every pass is recorded. */
+/** Returns when a pass of a loop last succeeded. Not every pass is recorded, so the time may come from a lease. */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }

@@ -9,7 +9,7 @@ export interface RangeLayout {
   /** The number of unusable items before the first and after the last usable item: network and broadcast addresses. */
   readonly before: number;
   readonly after: number;
-  /** The number of usable items. The lowest of them, as many as `reserved`, are the static band. */
+  /** The number of usable items. The lowest `reserved` of them are the static band. */
   readonly max: number;
   readonly reserved: number;
 }

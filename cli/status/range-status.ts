@@ -21,7 +21,7 @@ const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.nodePorts]: 'node ports',
 };
 
-/** Returns the ranges of the spec, but the ServiceCIDRs in place of its ranges of cluster IPs if a pass has read them. */
+/** Returns the status of each range of the spec. ServiceCIDRs replace its ranges of cluster IPs if a pass has read them. */
 export function rangeStatuses(inputs: StatusInputs, nowMs: number) {
   const served = serviceCidrStatuses(inputs);
   const ranges: RangeStatus[] = [...(served ?? [])];

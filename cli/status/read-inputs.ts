@@ -24,7 +24,7 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** The key of the table item, or the beginning of the keys of a list that cannot be read because of one item. */
+  /** The key of the unreadable item. If the item was read as part of a list, the common beginning of the keys of the list. */
   readonly key: string;
   readonly message: string;
 }

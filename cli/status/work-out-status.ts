@@ -93,7 +93,7 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
 /** The findings about probes, which are outdated during a pause. */
 const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
-/** A problem whose next step, if it has none, is the hint for its word. */
+/** A problem. Without `next`, the next step is the hint for `word`. */
 type Problem = Omit<Attention, 'next'> & Partial<Pick<Attention, 'next'>>;
 
 function attentionFor(parts: Parts): Attention[] {

@@ -30,7 +30,7 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** The Service needs no new address or port, has an invalid name, or belongs to a cluster whose API servers allocate. */
+  /** `leftAlone`: no new address or port is needed, a name is invalid, or the API servers of the cluster allocate. */
   | { readonly outcome: 'leftAlone' | 'notRegistered'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | Refused
@@ -62,7 +62,7 @@ const MOST_PORTS = 256;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/** Allocates what a Service lacks from the table. @throws TableError: a repair then frees what no Service has. */
+/** Allocates the items that a Service lacks. @throws TableError: a repair then frees allocated items that no Service has */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);

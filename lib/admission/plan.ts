@@ -105,7 +105,7 @@ function familiesOf(after: ServiceSpec, before: ServiceSpec | undefined, configu
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** Returns true if an update changes no IP of a PreferDualStack Service: it keeps its families in any cluster. */
+/** Returns true if an update changes no IP of a PreferDualStack Service: the Service keeps its families in any cluster. */
 function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -156,8 +156,8 @@ const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const LARGEST_PORT = 65_535;
 
 /**
- * Returns whether the registry may accept the type and ports of a Service that is not headless (`ValidateService`). It checks
- * them after this allocation, so without this check the items of an invalid Service would leak.
+ * Returns whether the registry may accept the type and ports of a Service that is not headless (`ValidateService`). The registry
+ * checks them after this allocation, so without this check the items of an invalid Service would leak.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   return (

@@ -150,11 +150,11 @@ export interface ReviewResponse {
   readonly status?: RefusalStatus;
 }
 
-/** The maximum number of values: an update with 690 ports, each of them twice, as 18 values with managed fields. */
+/** The maximum number of values in a body. An update of a Service with 690 ports has 2 × 690 ports of 18 values each. */
 const MOST_VALUES = 25_000;
 const DEEPEST = 64;
 
-/** Returns the review of a Service, the fault of the body, or as `other` what never gets addresses or ports. */
+/** Returns the review of a Service, the fault of the body, or as `other` a request that allocates nothing: `DELETE Service`. */
 export function reviewIn(
   text: string,
 ): Review | { readonly uid: string; readonly other: string } | { readonly fault: string } {

@@ -45,8 +45,8 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
  * Checks tokens in memory. `LOOK_UPS` limits the reads for unknown tokens, which may be invented or new. Beyond this limit, the
- * caller must try again, and the next look-ups also read the tokens of its cluster, if it is registered. The answer and its
- * timing depend on the look-ups of this process, not on the cluster name, so that they do not reveal which clusters exist.
+ * caller must try again. If its cluster is registered, the next look-ups also read the tokens of this cluster. The answer and its
+ * timing depend on the look-ups of this process and not on the cluster name, so they do not reveal which clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
@@ -56,7 +56,7 @@ export class ClusterTokens {
   #listedAtMs = NEVER_MS;
   /** Registered clusters for which a caller sent an unknown token since the last read. The longest wait is first. */
   readonly #waiting = new Set<string>();
-  /** Clusters that were new in a list of the clusters, as many as fit beside the tokens in memory. */
+  /** New clusters of the cluster list. The next look-ups also read their tokens. Limited to the free space in memory. */
   readonly #unread = new Set<string>();
 
   constructor(options: TokensOptions) {
@@ -149,7 +149,7 @@ function digestOf(token: string): Buffer {
 /** The rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/** Limits the use of each key, but not the number of keys. A key is a constant, or the name of a cluster with a valid token. */
+/** Limits the uses of each key, not the number of keys. A key is a constant, or a cluster name that came with a valid token. */
 export class Rate {
   readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();

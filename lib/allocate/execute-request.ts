@@ -17,9 +17,9 @@ import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
 /**
- * Allocates or releases the items of a request at most once, even if several invocations process it. Each step is a conditional
- * write of its record, which one invocation makes and the others follow (docs/adr/0013-requests-to-allocate.md).
- * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
+ * Allocates or releases the items of a request at most once, even if several invocations process it. For each step, one
+ * invocation replaces the request's record, and the others follow it (docs/adr/0013-requests-to-allocate.md).
+ * @throws TableError if the state of the request is unknown: another invocation with the same id resumes the request.
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {
   const begun = await begin(context);

@@ -104,7 +104,7 @@ export function inProgress({ state, busyUntilMs = 0 }: RequestRecord, nowMs: num
   return refused('InProgress', message);
 }
 
-/** Releases the items whose holds have not changed since the request began, until the deadline of this invocation. */
+/** Releases the items whose holds have not changed since the request began. Stops at the deadline of this invocation. */
 export async function releaseItems(
   { request, ranges, nowMs, endsAtMs }: RequestContext,
   releases: RequestRecord['releases'],
@@ -135,7 +135,7 @@ export async function releaseItems(
   return refusal === undefined ? answer : { ...answer, outcome: 'refused', error: errorOf(refusal) };
 }
 
-/** Returns the answer for an unfinished release: repeating it could release an item of its next owner. */
+/** Returns the answer for an unfinished release. The release is not repeated: an item may have a new owner by now. */
 export function unsureOfRelease({ request }: RequestContext): Answer {
   const items = requestedItems(request).map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
   return done(request, items);

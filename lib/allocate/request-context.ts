@@ -143,7 +143,7 @@ export function noSecondaryRange(cluster: string, range: string): Refusal {
   return refused('NoSecondaryRange', message);
 }
 
-/** Returns a refusal if a cluster with `allocator: apiserver` cannot serve the request. `connects`: this process can call it. */
+/** Returns a refusal if a cluster with `allocator: apiserver` cannot serve the request. `connects`: it can be called. */
 export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
   if (items.some(({ range }) => range === 'servicenodeports')) {
     return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');

@@ -10,7 +10,7 @@ import { isRecord } from '../util/values.ts';
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
-/** The maximum number of items in a request. The hold of as many long IPv6 addresses takes a sixth of `MOST_HOLD_BYTES`. */
+/** The maximum number of items in a request. A hold of 256 long IPv6 addresses takes a sixth of `MOST_HOLD_BYTES`. */
 export const MOST_ITEMS = 256;
 
 /** The maximum length of a value: longer than any address. */

@@ -14,7 +14,7 @@ const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
-/** The length of the longest text, once leading zeros are removed and a final IPv4 part is converted to groups. */
+/** The length of the longest IPv6 text, once leading zeros are removed and a final IPv4 part is converted to groups. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**

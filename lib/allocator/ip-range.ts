@@ -59,7 +59,7 @@ function usableAddresses(network: Network): number {
 function ipv4Numbering(network: Network) {
   const base = Number(network.base);
   return {
-    /** Returns NaN for a text that is not an address of this family, and a number outside the network for others. */
+    /** Returns NaN if `address` is not an address of this family. An address outside the network also has a number. */
     numberOf(address: string): number {
       const value = parseIPv4(address);
       return value === undefined ? anyNumberOf(network, address) : value - base;
@@ -68,7 +68,7 @@ function ipv4Numbering(network: Network) {
   };
 }
 
-/** Calculates without 128-bit integers, which is 20 times as fast, where only the last group of an address differs. */
+/** Avoids 128-bit integers if an address differs from the network address only in the last group. This is 20 times as fast. */
 function ipv6Numbering(network: Network): ReturnType<typeof ipv4Numbering> {
   const firstOfGroup = (network.base >> 16n) << 16n;
   const beforeLastGroup = formatAddress({ family: 'IPv6', value: firstOfGroup + 1n }).slice(0, -1);

@@ -72,8 +72,8 @@ export function usableOf({ family, base, prefixLength }: Network): Interval {
 }
 
 /**
- * Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap. Of 10.0.0.0/24 and
- * 10.0.0.128/25 they are 10.0.0.1 to 10.0.0.254, because 10.0.0.128 is usable in the first network.
+ * Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap. For 10.0.0.0/24 and
+ * 10.0.0.128/25, returns 10.0.0.1 to 10.0.0.254, because 10.0.0.128 is usable in the first network.
  */
 export function usableIntervals(networks: readonly Network[], family: IPFamily): readonly Interval[] {
   const usable = networks
@@ -90,7 +90,7 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
   return merged;
 }
 
-/** Finds by binary search how many elements at the beginning of a list satisfy `isBefore`, which none after them does. */
+/** Returns how many elements satisfy `isBefore`, by binary search: these must be the first elements of the list. */
 export function countBefore<Element>(sorted: readonly Element[], isBefore: (element: Element) => boolean): number {
   let [from, to] = [0, sorted.length];
   while (from < to) {

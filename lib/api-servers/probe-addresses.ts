@@ -70,7 +70,7 @@ export async function probeServers(
   }
 }
 
-/** Probes the servers without agents. If none of a family answers, also probes those with agents, to test our own network. */
+/** Probes the servers without agents. If a family is silent, also probes its servers with agents, to test our own network. */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
   { addresses: expected, families }: ResolvedAddresses,
@@ -94,7 +94,7 @@ async function probeWithWitnesses(
   return withoutStarting(expected, new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]));
 }
 
-/** Makes a refusal `unknown` if another server accepts the credential: the refusing one might not have loaded its roles. */
+/** Turns a server's refusal into `unknown` if another accepts the credential: the first may not have loaded its roles yet. */
 function withoutStarting(
   expected: readonly ProbedAddress[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,
@@ -113,7 +113,7 @@ function withoutStarting(
   );
 }
 
-/** Returns the addresses of the spec and of its sources, such as host names. If a look-up fails, known addresses stay. */
+/** Returns the addresses of the spec and of its sources, such as host names. If a look-up fails, addresses with leases stay. */
 export async function resolveAddresses(
   spec: ClusterSpec,
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
@@ -202,7 +202,7 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   return { addresses, findings };
 }
 
-/** A map from the canonical text of each record of a source to its address; `undefined` if it is not an address. */
+/** The records of a source by their canonical texts. The value is the address, or `undefined` if the record is not an address. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -250,7 +250,7 @@ export function ticksOfATurn(addresses: number): number {
 
 /**
  * Returns the addresses in the order in which to probe them, because many silent addresses can use up the time of the pass.
- * Published addresses come first, those with the oldest lease refresh or miss before others. Equal ones are shuffled.
+ * Published addresses come first, beginning with the oldest refresh or miss. The other addresses are shuffled.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],

@@ -154,7 +154,7 @@ export interface WrittenService {
   readonly isMissing: boolean;
 }
 
-/** Creates or updates the Service. Also creates its namespace and ServiceCIDR if the API server refuses it without them. */
+/** Creates or updates the Service. If the API server refuses to create it, also creates its missing namespace or ServiceCIDR. */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
   try {

@@ -14,7 +14,7 @@ const LONGEST_CALL_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
 
-/** Returns a reader that keeps clients and credentials of roles, but no kubeconfig. The AWS SDK chooses what `options` lacks. */
+/** Returns a reader that caches clients and credentials of roles, but no kubeconfig. The AWS SDK chooses absent `options`. */
 export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): KubeconfigSources['read'] {
   const shared = clientOptions(options);
   const roles = new Map<string, Credentials>();

@@ -101,7 +101,7 @@ export function httpStatusOf(error: unknown): number | undefined {
   return metadataOf(error)?.httpStatusCode;
 }
 
-/** Returns how many attempts the SDK made; `undefined` if the error does not contain it. */
+/** Returns how many attempts the SDK made; `undefined` if the error does not contain the number. */
 export function attemptsOf(error: unknown): number | undefined {
   return metadataOf(error)?.attempts;
 }

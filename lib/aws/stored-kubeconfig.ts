@@ -30,7 +30,7 @@ export function placeOf(stored: StoredKubeconfig) {
 /** Reads a cluster's kubeconfig, without a cache. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** Returns a reader of kubeconfigs. Only a file, whose path is relative to `folder`, may use plugins, and only with `runPlugin`. */
+/** Returns a reader of kubeconfigs. Only files (paths from `folder`) may use plugins, and only with `runPlugin`. */
 export function kubeconfigLoader(
   folder: string,
   { read, requestToken }: KubeconfigSources,

@@ -1,4 +1,4 @@
-/** The answer to a probe of `/readyz`, or silence. `late`: this process was busy while it waited, and then probed again. */
+/** The answer to a probe of `/readyz`, or silence. `late`: this process was busy during the first probe, so it probed again. */
 export type ProbeReply = { readonly late?: true } & (
   | { readonly kind: 'status'; readonly status: number /** The body has at most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
