@@ -15,7 +15,7 @@ export interface SpecFile {
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** Blocks of lines: one for each unreadable file, faulty spec, and name that several specs have. */
+  /** Blocks of lines: one for each unreadable file, each faulty spec, and each name that several specs have. */
   readonly faults: readonly string[];
 }
 

@@ -142,7 +142,7 @@ async function print<Row extends object>(
   return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
-/** Returns the number of all findings and a command that lists more, if the table, which keeps 20 of each loop, omits some. */
+/** If findings are missing (the table keeps 20 of each loop), returns the number of all and a command that lists more. */
 function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
   if (!cut) return {};

@@ -18,7 +18,7 @@ export interface PageParts extends PageOptions {
   readonly summary: string;
   readonly atMs: number;
   readonly isOne?: boolean;
-  /** True if the page has a filter, an order, and a link to the list of all clusters. */
+  /** True if the page has controls to filter and order the clusters, and a link to the list of all clusters. */
   readonly isFiltered?: boolean;
   readonly main: Child;
 }

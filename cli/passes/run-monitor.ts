@@ -9,7 +9,10 @@ import { addClusterMetrics, newRegistry, PREFIX } from '../page/fleet-metrics.ts
 import { sharedRead } from '../page/serve-page.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
-/** The maximum age of this process's figures once another process counts: the other may have no figures at first. */
+/**
+ * The maximum age of this process's figures after another process begins to count. Until then, the other process may not have any
+ * figures yet.
+ */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
 const FROM_ZERO: readonly CounterName[] = ['passes', 'failures', 'lateTicks', 'lateProbes', 'clockSkewed'];

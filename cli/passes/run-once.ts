@@ -14,7 +14,10 @@ import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { hintFor } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 
-/** Runs a pass as the loop's function does. Records no failed pass without changes: perhaps only this host is offline. */
+/**
+ * Runs a pass as the loop's function does. A failed pass that changed nothing is not recorded, because its cause may be only the
+ * connection from this host.
+ */
 export async function runOnce(
   environment: Environment,
   loop: LoopDefinition,

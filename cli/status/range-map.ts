@@ -38,7 +38,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   return { itemsPerCell: 2 ** shift, first: layout.first, cells: cells.join(''), ...(shift > 0 && { fill }) };
 }
 
-/** Draws a network of any size from its duplicates, and from `usage`: the level of use of each of its parts, 0 to 4. */
+/** Draws a network of any size from its duplicates and from `usage`, which has a digit from 0 to 4 for the use of each part. */
 export function drawUsage(
   network: Network,
   usage: string,

@@ -54,7 +54,7 @@ export class ClusterTokens {
   readonly #lookUps = new Rate(LOOK_UPS);
   #registered: ReadonlySet<string> = new Set();
   #listedAtMs = NEVER_MS;
-  /** Registered clusters for which a caller sent an unknown token since the last read. The longest wait is first. */
+  /** Registered clusters for which a caller sent an unknown token since their tokens were read. The longest wait is first. */
   readonly #waiting = new Set<string>();
   /** New clusters of the cluster list. The next look-ups also read their tokens. Limited to the free space in memory. */
   readonly #unread = new Set<string>();

@@ -18,7 +18,8 @@ import { claimableHolds, fromEach, type RequestContext } from './request-context
 
 /**
  * Allocates or releases the items of a request at most once, even if several invocations process it. For each step, one
- * invocation replaces the request's record, and the others follow it (docs/adr/0013-requests-to-allocate.md).
+ * invocation replaces the request's record with a conditional write, and the others continue with the new record
+ * (docs/adr/0013-requests-to-allocate.md).
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes the request.
  */
 export async function executeRequest(context: RequestContext): Promise<Answer> {

@@ -143,7 +143,10 @@ export function noSecondaryRange(cluster: string, range: string): Refusal {
   return refused('NoSecondaryRange', message);
 }
 
-/** Returns a refusal if a cluster with `allocator: apiserver` cannot serve the request. `connects`: it can be called. */
+/**
+ * Returns a refusal if a cluster with `allocator: apiserver` cannot serve the request.
+ * @param connects whether this process can call the API servers of the cluster
+ */
 export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
   if (items.some(({ range }) => range === 'servicenodeports')) {
     return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');

@@ -72,7 +72,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   return { changes, objects, isWithheld, ...defined({ failure }) };
 }
 
-/** Returns a result with the failure if it concerns only the written object. Throws any other failure. */
+/** If the failure concerns only the written object, returns it in a result. Throws any other failure. */
 function failedWrite(failure: unknown): WrittenObjects {
   if (!isFaultOfObject(failure)) throw failure;
   return { changes: [], objects: {}, isWithheld: false, failure };

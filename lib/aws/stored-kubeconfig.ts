@@ -30,7 +30,10 @@ export function placeOf(stored: StoredKubeconfig) {
 /** Reads a cluster's kubeconfig, without a cache. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** Returns a reader of kubeconfigs. Only files (paths from `folder`) may use plugins, and only with `runPlugin`. */
+/**
+ * Returns a reader of kubeconfigs. The path of a file is relative to `folder`. Only kubeconfigs in files may use plugins, and
+ * only if `runPlugin` is set.
+ */
 export function kubeconfigLoader(
   folder: string,
   { read, requestToken }: KubeconfigSources,
@@ -50,7 +53,7 @@ export function kubeconfigLoader(
   };
 }
 
-/** Returns whether this process is a Lambda function, which must not connect to local addresses, unlike other processes. */
+/** Returns whether this process is a Lambda function, which must not connect to local addresses. Other processes may. */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }

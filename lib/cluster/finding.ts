@@ -78,7 +78,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often passes reported an event, and when they last reported and wrote it. A run record has one for each event name. */
+/** How often passes reported an event, and when they last reported and wrote it. A run record has one sighting per event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

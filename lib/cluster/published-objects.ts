@@ -103,7 +103,7 @@ export function publishedFamilies({
   ];
 }
 
-/** Returns the ready addresses of Endpoints or an EndpointSlice in canonical form, because writers may spell them otherwise. */
+/** Returns the ready addresses of Endpoints or an EndpointSlice in canonical form, because writers may spell them differently. */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
