@@ -7,12 +7,28 @@ import { withoutIntegerBounds } from '../lib/spec/shapes.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+/** A spec needs API servers and a valid lease time, unless its reconciler is `none`: leases are then ignored. */
+const SERVERS_REQUIRED = {
+  if: {
+    properties: { endpoints: { properties: { reconciler: { const: 'none' } }, required: ['reconciler'] } },
+    required: ['endpoints'],
+  },
+  else: {
+    required: ['apiServers'],
+    properties: {
+      apiServers: { minItems: 1 },
+      endpoints: { properties: { leaseSeconds: { minimum: 1, maximum: 86_400 } } },
+    },
+  },
+};
+
 /** The schema of a cluster spec for editors. It accepts every spec that `validateClusterSpec` accepts, and more. */
 export const SPEC_SCHEMA: JsonSchema = {
   title: 'Cluster spec of kube-bootstrap-controller',
   description:
     'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
   ...z.toJSONSchema(writtenSpecShape, { io: 'input', override }),
+  ...SERVERS_REQUIRED,
 };
 
 export const REQUEST_SCHEMA: JsonSchema = {

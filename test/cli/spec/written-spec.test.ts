@@ -230,10 +230,13 @@ test.each([
   expect(schemaFaults(schema, aSpec(given))).toEqual([]);
 });
 
+const { apiServers: _, ...withoutServers } = minimal;
 const ONE_OF = '/apiServers/0: must match exactly one schema in oneOf';
 test.each([
   [null, ': must be object'],
   [aSpec({ naem: 'x' }), ': must NOT have additional properties'],
+  [withoutServers, ": must have required property 'apiServers'"],
+  [aSpec({ apiServers: [] }), '/apiServers: must NOT have fewer than 1 items'],
   [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '/kubeconfig: must match exactly one schema in oneOf'],
   [aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }), ONE_OF],
   [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), '/apiServers/0/kind: must be equal to constant'],
