@@ -79,7 +79,7 @@ export interface PublishedFamily {
   readonly family: IPFamily;
   /** Returns true for an address of the family. If only one family is published, returns true for every address. */
   readonly isOf: (address: string) => boolean;
-  /** The references of the family's objects, by kind. Objects are written in this order. */
+  /** The references of the family's objects, by kind. Passes write the objects in this order. */
   readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
 }
 
@@ -130,7 +130,7 @@ export function portText({ name = '', port, protocol = 'TCP', appProtocol }: End
   return JSON.stringify([name, port, protocol, appProtocol]);
 }
 
-/** Returns whether the API server treats two values as equal: in any order of fields, and an absent field like an empty one. */
+/** Returns whether the API server treats two values as equal. Ignores the order of fields; absent and empty fields are equal. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (one === other || (isNothing(one) && isNothing(other))) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

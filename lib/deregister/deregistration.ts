@@ -132,7 +132,7 @@ export async function deregisterAddress(
   return observing ? first : untilRemoved(first, removal, invocation, signal);
 }
 
-/** Deregisters an address for a caller that is not a Lambda function, with the time limit of the function `deregister`. */
+/** Deregisters an address for a caller that is not a Lambda function. The time limit is that of the function `deregister`. */
 export function deregisterNow(
   request: DeregistrationRequest,
   environment: Environment,

@@ -41,10 +41,10 @@ export interface AddressRemoval {
   readonly error?: ErrorDescription;
 }
 
-/** If other writers change the endpoints in all of these attempts, the next pass removes the address. */
+/** The maximum number of attempts. If other writers change the endpoints during all of them, the next pass removes the address. */
 const ATTEMPTS = 4;
 
-/** Removes a withdrawn address from the endpoints. @param mayBeAdded a pass may be about to publish it */
+/** Removes a withdrawn address from the endpoints. @param mayBeAdded true if a pass may be about to publish the address */
 export async function removeAddress(request: RemovalRequest, mayBeAdded: boolean): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
@@ -106,7 +106,7 @@ async function writeWithout(removal: Removal): Promise<Pick<WrittenObjects, 'cha
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
-/** Annotates each object without the address, so that the API server refuses the write of a pass that has already read it. */
+/** Annotates each object that lacks the address. The API server then refuses the write of a pass that read the object before. */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
   for (const ref of Object.values(family.refs)) {

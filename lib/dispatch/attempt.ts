@@ -111,7 +111,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Runs the passes of the named clusters: first of all clusters that are not suspects, then of one suspect after the other. */
+/** Runs the passes of the named clusters: first those of clusters that are not suspects, then those of the suspects one by one. */
 export async function attemptApart(batch: Batch, names: readonly string[], { suspects }: SetApart): Promise<Attempt[]> {
   const { alone = [], others = [] } = Object.groupBy(names, (name) => (suspects.has(name) ? 'alone' : 'others'));
   const attempts = await attemptAll(batch, others, false);
@@ -119,7 +119,7 @@ export async function attemptApart(batch: Batch, names: readonly string[], { sus
   return attempts;
 }
 
-/** The environments whose first passes have ended. First passes also load and compile code: if they block, no cluster is suspect. */
+/** The environments whose first passes have ended. First passes also load code, so a block by them makes no cluster suspect. */
 const WARM = new WeakSet<Environment>();
 
 export async function attemptAll(batch: Batch, clusters: readonly string[], ofSuspects: boolean): Promise<Attempt[]> {

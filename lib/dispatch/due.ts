@@ -38,7 +38,7 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/** Returns the delay after passes without an answer. It doubles from the second on, because a packet may have been lost. */
+/** Returns the delay after passes without an answer. It doubles from the second such pass on, because a packet may be lost. */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, doubledMs(intervalMs, doublings, LONGEST_BACKOFF_MS));
@@ -60,7 +60,10 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/** Returns when the first pass of a loop is due: at the next tick, or, without an owner, at the tick after the claim. */
+/**
+ * Returns when a loop's first pass is due: at the next tick or, without an owner, at the next tick after a stack owns the
+ * cluster.
+ */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
   return nextTickMs(Math.max(SCHEDULE_MS, SCHEDULE_SECONDS[loop] * 1000), fromMs);

@@ -89,7 +89,7 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
   return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
 }
 
-/** The message that makes an invocation count the health of clusters. An older version must not parse it as a tick. */
+/** The message that makes an invocation count the health of clusters. Older versions do not parse it as a tick: it has no `loop`. */
 const countShape = z.looseObject({
   schema: z.literal(SCHEMA),
   dueAtMs: z.number(),
@@ -100,7 +100,7 @@ export function countBody(dueAtMs: number, clusters: readonly { readonly name: s
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: clusters.map(({ name }) => name) });
 }
 
-/** The greatest age of a message to count clusters. Older messages are ignored, because each minute has a new one. */
+/** The greatest age of a message that requests a count. Older messages are ignored, because each minute has a new message. */
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */

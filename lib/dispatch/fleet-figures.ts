@@ -19,7 +19,7 @@ const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** The number of clusters whose health a function of 256 MB can count while it also processes ticks. */
 const COUNTED_AT_ONCE = 250;
-/** The delay of the first message. Messages run in mid-minute, so that a late one still counts for this minute. */
+/** The delay of the first message. Messages are processed in mid-minute, so that a late one still counts for this minute. */
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 

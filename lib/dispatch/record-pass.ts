@@ -120,7 +120,7 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/** Writes the record of a pass if it has news, or `always`. Returns the pass, as failed if the write fails. Never throws. */
+/** Writes the run record if it is due or `always` is set. Returns the pass, as failed if the write fails. Never throws. */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
   loop: Loop,

@@ -83,7 +83,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns one text for all errors of an API server, because a silent server fails every call, and one for each other error. */
+/** Returns one text for all errors of an API server, because every call to a silent server fails, and one for each other error. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;
@@ -145,7 +145,7 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines, 'changes') }];
 }
 
-/** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass does not know them. */
+/** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass cannot read them. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const keyed = (findings: readonly RecordedFinding[]) => new Map(findings.map((one) => [keyOf(one), cutFinding(one)]));

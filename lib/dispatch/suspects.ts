@@ -10,7 +10,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns the unreachable and suspect clusters, which share no message with other clusters. None if the table is unreadable. */
+/** Returns the unreachable and suspect clusters, which share no message with the rest. Returns none if the table is unreadable. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
@@ -38,8 +38,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks the clusters of a process that ended or was blocked as suspects, which have separate messages. If they shared a message,
- * also queues a separate tick for each, because their other ticks of this minute still share messages. Never throws.
+ * Marks clusters as suspects, which have separate messages, if the process of their passes ended or was blocked. If the process
+ * ran a shared message and suspects are few, also queues a separate tick for each: their other ticks of this minute share
+ * messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;

@@ -29,7 +29,7 @@ export interface PlannedTick extends OutgoingMessage {
 /** The number of messages that one process can handle in the shortest interval, if the clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The most suspects with messages of their own: even the smallest stack can process so many in the shortest interval. */
+/** The maximum number of suspects with messages of their own: the smallest stack can process so many in the shortest interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
@@ -86,8 +86,8 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads clusters over the ms of `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive the ticks of a
- * large fleet in one second. Spread ticks need more messages, so those of a small fleet stay together.
+ * Spreads clusters over `SPREAD_SECONDS` by a hash of the name, because Lambda's pollers cannot receive the ticks of a large
+ * fleet in one second. Spread ticks need more messages, so the ticks of a small fleet stay together.
  */
 function spread(
   some: readonly Ticking[],
@@ -98,7 +98,7 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/** Returns the second in which a cluster's ticks are due: its FNV-1a hash, whose low bits differ even for similar names. */
+/** Returns the second in which a cluster's ticks are due: a hash of its name. Low bits of FNV-1a differ even for similar names. */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);

@@ -50,7 +50,7 @@ export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): C
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/** If the server of the kubeconfig is one of several API servers, warns of the loops that cannot run while it is down. */
+/** If the kubeconfig leads to one of several API servers, warns of the loops that cannot run while that API server is down. */
 export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonly DoctorLine[] {
   const { server } = access;
   const url = new URL(server);
@@ -85,7 +85,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** Checks the version and the user. Any caller may read the version, so it does not show that the credential is accepted. */
+/** Checks the version and the user. Any caller may read the version, so the version does not prove that the credential is valid. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): CheckResult {
   const version = await review.version();
   const user = await review.user();

@@ -25,7 +25,7 @@ const contestShape = z.readonly(
 );
 type Contest = z.infer<typeof contestShape>;
 
-/** The state that one pass leaves for the next. While nothing happens, it stays equal and is not saved again. */
+/** The state that one pass leaves for the next. While nothing changes, the state stays the same and causes no new run record. */
 const stateShape = z.readonly(
   z.object({
     /** The addresses and ports that the last pass had to publish, as one text. */
@@ -53,7 +53,7 @@ export interface ContestObservation {
 export interface ContestVerdict {
   /** The state for the next pass if this pass writes nothing, or only some of the objects. */
   readonly state: ContestState;
-  /** Returns the state for the next pass if this pass makes the write, which leaves these resourceVersions. */
+  /** Returns the state for the next pass after this pass has written. `versions`: the resourceVersions after the write. */
   readonly afterWrite: (versions: readonly string[]) => ContestState;
   /** True if the write would only revert a change by another writer, and the delay of such writes has not ended. */
   readonly withhold: boolean;
@@ -68,9 +68,9 @@ const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;
 
 /**
- * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two ticks,
- * the endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it is
- * urgent, or also adds or removes an address. The contest ends when no pass has seen such a change for ten minutes.
+ * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two passes, the
+ * endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it is urgent, or
+ * also adds or removes an address. The contest ends when no pass has seen such a change for ten minutes.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
@@ -128,7 +128,7 @@ function lastManager(objects: readonly (KubernetesObject | undefined)[]): string
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/** Returns the saved state; for an unknown layout an empty state, with which the next passes detect a contest again. */
+/** Returns the saved state; if its layout is unknown, an empty state, with which the next passes detect a contest again. */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }

@@ -21,7 +21,7 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
-/** Returns the finding that no API server is live, with each reason; with `second`, only about the slice of that family. */
+/** Returns the finding that no API server is live, with the reasons. With `second`, it is only about the slice of that family. */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
   const withdrawn = new Map(
     leases.flatMap((lease) => {
@@ -60,8 +60,8 @@ function probeLines(probed: readonly (readonly [address: string, ProbeOutcome])[
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
- * Returns a finding for each withdrawn address whose server was not seen down ten minutes after its lease expired. One cause is a
- * table that was restored from a backup, with withdrawals that were undone later.
+ * Returns a finding for each withdrawn address whose server was not seen down within ten minutes after its lease expired. One
+ * cause is a table that was restored from a backup, with withdrawals that were undone later.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -115,7 +115,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
-/** Returns a finding for each address in `wanted` that is no longer live and that no API server removes. */
+/** Returns a finding for each address in `wanted` that is no longer live, but that no API server lets a pass remove. */
 export function deadServersPublished(
   wanted: readonly string[],
   live: readonly string[],
@@ -149,7 +149,7 @@ export function foreignSlice(slice: EndpointSliceObject): Finding[] {
   return [{ type: 'foreignSlice', message: `${owner}; this pass does not delete it`, item: slice.metadata.name }];
 }
 
-/** Returns a sentence about the owner of a slice of another writer; `undefined` for a slice of this project. */
+/** Returns a sentence about the owner of a slice that another writer manages; `undefined` for a slice of this project. */
 export function foreignOwner(slice: EndpointSliceObject): string | undefined {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];

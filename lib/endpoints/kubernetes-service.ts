@@ -25,7 +25,7 @@ export type ServiceWrite =
 
 /**
  * Returns the write that the Service needs, if any. `service.reconcile` corrects type and ports. If the spec asks for both
- * families and the Service has only one, the write sets `ipFamilyPolicy`; if that is already dual-stack, also the families.
+ * families and the Service has only one, the write sets `ipFamilyPolicy`; if that is already dual-stack, also `ipFamilies`.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);

@@ -65,7 +65,7 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   return new Map([...refreshes, ...removed.map(({ address }) => [address, undefined] as const)]);
 }
 
-/** Returns a line for each written change of a lease, except refreshes and misses. `noteOf` returns the end for a new lease. */
+/** Returns a line for each written change of a lease, except refreshes and misses. `noteOf` completes the line of a new lease. */
 export function describeChanges(
   { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
   decided: LeaseChanges,

@@ -161,7 +161,7 @@ function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
 
-/** Returns whether an object has no usable endpoint, or one that must not be published. Such an object is corrected at once. */
+/** Returns whether an object has no usable endpoint, or has an endpoint that must not be published. Passes correct it at once. */
 export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObservation, 'live'>): boolean {
   const isExcluded = new Set(excluded);
   return Object.values(objects)
@@ -208,7 +208,7 @@ function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject 
   return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
-/** Removes live addresses, or with `prune` all, from `notReadyAddresses`, where repacking would keep them not ready forever. */
+/** Removes live addresses (with `prune`, all) from `notReadyAddresses`, because repacking would keep them not ready forever. */
 function withReadyOnly(
   current: EndpointsObject | undefined,
   live: readonly string[],

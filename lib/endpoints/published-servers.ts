@@ -59,7 +59,7 @@ export function publishedServers(seen: ServersSeen) {
   };
 }
 
-/** Returns the published addresses that may belong to the sources whose look-up failed, as addresses of the first source. */
+/** Returns the published addresses that may belong to sources whose look-up failed. The first such source becomes their `host`. */
 function ofUnresolvedHost(
   { unresolved, expected }: ServersSeen,
   published: ReadonlySet<string>,
@@ -74,13 +74,13 @@ function ofUnresolvedHost(
     .map((address) => ({ address, kind: 'shared', host }));
 }
 
-/** Returns the refreshed lease even if it could not be written, because its address answered, unless it is withdrawn. */
+/** Returns the refreshed lease even if it was not written, because its address answered. Does not refresh a withdrawn lease. */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
   return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
 }
 
-/** Returns leases for addresses that are published without one. They expire at once, but stay published until two misses. */
+/** Returns leases for addresses that are published without one. The leases expire at once; two misses remove the addresses. */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],
   { families, outcomes, nowMs }: ServersSeen,

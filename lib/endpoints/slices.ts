@@ -32,7 +32,7 @@ export function sliceOfFamily(spec: ClusterSpec, family: IPFamily, addresses: re
   return { ...slice, metadata: { namespace, name, labels }, addressType: family };
 }
 
-/** Returns the EndpointSlice of the first subset (`endpointSliceFromEndpoints` in upstream): IPv6 if every address is IPv6. */
+/** Returns the EndpointSlice of the first subset (upstream: `endpointSliceFromEndpoints`). It is IPv6 if every address is IPv6. */
 export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObject {
   const { name, namespace = 'default' } = endpoints.metadata;
   const subset = endpoints.subsets?.[0];
@@ -64,7 +64,7 @@ export interface SliceWrite {
   readonly object: EndpointSliceObject;
 }
 
-/** Returns the writes that turn `current` into the desired slice. With `prune`, they may replace that of another manager. */
+/** Returns the writes that turn `current` into the desired slice. With `prune`, they may replace a slice of another manager. */
 export function sliceWrites(
   desired: EndpointSliceObject,
   current: EndpointSliceObject | undefined,

@@ -60,7 +60,7 @@ export interface ClusterPort {
   services(selection?: ServiceSelection): AsyncIterable<readonly ServiceClaim[]>;
   /** Iterates over all IPAddresses in the same way as `services`. Throws `Rejected` for Kubernetes before 1.33. */
   ipAddresses(): AsyncIterable<readonly IPAddressRecord[]>;
-  /** Returns the earliest `Date` of the replies so far, in ms, if any. API servers of one address may have different clocks. */
+  /** Returns the earliest `Date` of the replies so far, in ms, if any. API servers behind one address may have different clocks. */
   servedAtMs(): number | undefined;
   /** Returns whether this caller may use the verb on all objects of a cluster-scoped kind. */
   allows(verb: string, kind: Kind): Promise<boolean>;
@@ -90,7 +90,7 @@ export type ClusterErrorCode =
 export interface ControlPlane {
   /** A hash of the URL, the TLS server name and the CA in the kubeconfig. */
   readonly id: string;
-  /** Returns whether the kubeconfig still has the id of this pass. Reads it again after `maxAgeMs`. Throws a `ClusterError`. */
+  /** Returns whether the kubeconfig still has this `id`. Reads the kubeconfig again after `maxAgeMs`. Throws a `ClusterError`. */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
 
@@ -127,7 +127,7 @@ export async function resultOrFault<Result>(call: Promise<Result>): Promise<Resu
   });
 }
 
-/** Returns true if the caller lacks the permission for a whole kind; false if, say, a policy refused a single object. */
+/** Returns true if the caller lacks the permission for a whole kind; false if, for example, a policy refused a single object. */
 export function isFaultOfKind({ code, message }: ClusterError): boolean {
   return code === 'Forbidden' && / cannot [a-z]+ resource "/.test(message);
 }

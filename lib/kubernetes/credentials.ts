@@ -12,8 +12,9 @@ export const TOKEN_SECONDS = 300;
 const RENEW_AFTER = 0.8;
 
 /**
- * Returns access to an API server with tokens, which are sent only to that server. Checks the CA, and before each token the
- * server. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable` for an unknown host.
+ * Returns access to an API server with tokens, which are sent only to that server. Checks the CA once, and the server before each
+ * request for a token. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable` for an
+ * unknown host.
  */
 export async function webIdentityAccess(
   { server, certificateAuthorityData }: WebIdentity,
@@ -38,7 +39,7 @@ export async function webIdentityAccess(
   return { ...access, authHeaders, isIssuedForServer: true };
 }
 
-/** Throws a `ClusterError` if no token may go to the server. In Lambda, its name must resolve to a remote address. */
+/** Throws a `ClusterError` if no token may go to the server. In Lambda, the server's name must resolve to a remote address. */
 async function checkServer(server: string, { lookup }: ApiServerAccess): Promise<void> {
   const refused = (code: ClusterErrorCode, problem: string) => {
     const remedy = 'Set webIdentity.server to the https URL of an API server that the functions reach';

@@ -23,7 +23,7 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
   return resolver;
 }
 
-/** Looks up A and AAAA records. Fails if either fails, or without any address, because a record may be deleted by mistake. */
+/** Looks up A and AAAA records. Fails if one query fails or there is no address, because a record may be deleted by mistake. */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
     const ask = () => Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);
@@ -54,9 +54,9 @@ export function localRefused(host: string): ClusterError {
 }
 
 /**
- * Looks up a host and omits local addresses, so that no name can lead to a local address. Uses `dns.lookup` only for
- * addresses and for names without a dot, whose look-up no name server of a tenant can delay: `dns.lookup` has two
- * threads for all look-ups of a process, and a silent name server blocks a thread for ten seconds.
+ * Looks up a host and omits local addresses, so that no name can lead to a local address. Uses `dns.lookup` only for addresses
+ * and for names without a dot, because no name server of a tenant can delay these look-ups: `dns.lookup` has two threads for all
+ * look-ups of a process, and a silent name server blocks a thread for ten seconds.
  */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   const isAsked = hostname.includes('.') && isIP(hostname) === 0;

@@ -73,7 +73,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
     .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
-/** Returns a DNS subdomain, the same for the same event. An existing event cannot get another reporter, so the hash includes it. */
+/** Returns a DNS subdomain, the same for the same event. The hash includes the reporter, because an event cannot get another one. */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);

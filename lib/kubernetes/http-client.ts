@@ -44,9 +44,9 @@ const MOST_SECRETS = 32;
 const MOST_INTERIM_REPLIES = 10;
 
 /**
- * Disables DHE, which no Kubernetes API server uses: the server chooses the group, and one of 10,000 bits blocks the event loop
- * for a second per handshake, before any certificate is verified. Disables renegotiation, which a TLS 1.2 server could request
- * repeatedly. For Node, even a refused one is a second handshake that checks the certificate, so `endAfter` ends the connection.
+ * Disables DHE, which no Kubernetes API server uses: the server chooses the group, and a group of 10,000 bits blocks the event
+ * loop for a second per handshake, before any certificate is verified. Disables renegotiation, which a TLS 1.2 server could
+ * request repeatedly. Node checks the certificate again even for a refused request, so `endAfter` ends the connection.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -79,7 +79,7 @@ export class HttpClient {
       : new Agent(options);
   }
 
-  /** Returns a reply of any status while its body still arrives. The body throws if it is incomplete. */
+  /** Returns a reply of any status while its body still arrives. Reading an incomplete body throws. */
   async request({ method, path, headers, body }: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
     signal.throwIfAborted();
     const send = this.#isTls ? requestOverTls : requestOverHttp;
@@ -163,7 +163,7 @@ function endInSilence(reply: IncomingMessage): void {
   reply.once('close', () => socket.off('timeout', end));
 }
 
-/** Returns the options that verify the name. SNI contains no address, and servers in Go refuse a final dot. */
+/** Returns the options that verify the name. SNI must not contain an address, and servers in Go refuse a final dot. */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };
   return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };

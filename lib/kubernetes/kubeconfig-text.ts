@@ -8,7 +8,7 @@ import { FIELDS, type Field, type Fields, type Found, type Kind, type Reader } f
 export interface KubeconfigSource {
   readonly name: string;
   readonly reader: Reader;
-  /** The folder of relative file names. */
+  /** The folder to which relative file names refer. */
   readonly folder: string;
 }
 

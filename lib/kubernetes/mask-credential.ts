@@ -65,12 +65,12 @@ const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 /** The maximum number of backslashes before an escaped character: each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
-/** The number of bytes of the secret that are searched first. */
+/** The number of bytes at the start of the secret for which the first, fast search looks. */
 const PREFIX = 8;
 
 type SecretForm = ReturnType<typeof formOf>;
 
-/** @param secret at least 8 bytes of ASCII; other characters are found only unescaped */
+/** @param secret at least 8 bytes; characters outside ASCII are found only without escapes */
 function formOf(secret: Buffer) {
   // For each number of matched bytes, the number with which to continue after a mismatch (Knuth, Morris and Pratt).
   const fallbacks = new Int32Array(secret.length);
@@ -85,7 +85,7 @@ function formOf(secret: Buffer) {
   return { secret, fallbacks, needles };
 }
 
-/** Returns the number of matched bytes after one more byte. */
+/** Returns how many bytes of the secret match after one more byte of the text. */
 function nextMatched(secret: Buffer, fallbacks: Int32Array, before: number, byte: number | undefined): number {
   let matched = before;
   while (matched > 0 && secret[matched] !== byte) matched = fallbacks[matched - 1] ?? 0;

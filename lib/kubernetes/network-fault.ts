@@ -38,7 +38,7 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/** Returns whether the server ended the handshake with an alert. Its code is `EPROTO` if Node was writing. */
+/** Returns whether the server ended the handshake with an alert. The code of the error is `EPROTO` if Node was writing. */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }

@@ -114,7 +114,7 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
   return jsonIn(text);
 }
 
-/** Throws `OverBound` for an object that is too large for a pass. Only kinds with lists that a pass iterates over have bounds. */
+/** Throws `OverBound` for an object that is too large for a pass. Only Endpoints, EndpointSlices and ServiceCIDRs have bounds. */
 export function requireObjectBounds(kind: Kind, object: KubernetesObject): void {
   if (kind !== 'Endpoints' && kind !== 'EndpointSlice' && kind !== 'ServiceCIDR') return;
   refuse(kind, fieldOver(object, BOUNDS[kind]));

@@ -35,7 +35,7 @@ export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/** Returns a check whether API servers may have allocated an address. It accepts every address if the CIDRs are unknown. */
+/** Returns a function that checks whether API servers may have allocated an address; always true if the CIDRs are unknown. */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {

@@ -3,7 +3,7 @@ import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
 
-/** The fields of a Status that are read, for a reply without them. The last two are read only from JSON. */
+/** The fields of a Status that are read, with their values for a reply without a Status. The last two are read only from JSON. */
 const NO_STATUS = {
   message: '',
   reason: '',

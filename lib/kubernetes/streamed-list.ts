@@ -82,7 +82,7 @@ class ArrivingList<Item> {
     this.#reader = reader;
   }
 
-  /** Returns the items that are complete with this piece. Ignores the envelope behind the list. */
+  /** Returns the items that are complete with this piece. Ignores the fields of the envelope after the list. */
   push(piece: Uint8Array): readonly Item[] {
     if (this.left === 0) return [];
     this.#bytes.append(piece);
@@ -151,12 +151,12 @@ class ArrivingList<Item> {
 }
 
 class ArrivingBytes {
-  /** One buffer for all pieces, because most garbage would come from buffers for single pieces. */
+  /** One buffer for all pieces, because a new buffer for each piece would cause most of the garbage. */
   #buffer: Buffer = Buffer.alloc(0);
   #bytes: Buffer = this.#buffer;
   #at = 0;
 
-  /** Moves the bytes that were not taken to the start of the buffer, and adds a piece behind them. */
+  /** Moves the bytes that were not taken to the start of the buffer, and adds a piece after them. */
   append(piece: Uint8Array): void {
     const left = this.#bytes.subarray(this.#at);
     const length = left.length + piece.length;

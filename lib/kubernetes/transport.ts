@@ -15,8 +15,8 @@ export interface ApiRequest extends HttpRequest {
 }
 
 /**
- * Sends one HTTP request with the credential. Returns a reply of any status; throws without one. An incomplete body throws. The
- * signal ends the request and the body.
+ * Sends one HTTP request with the credential. Returns a reply of any status; throws if no reply arrives. Reading an incomplete
+ * body throws. The signal ends the request and the body.
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<HttpReply>;
 
@@ -82,7 +82,7 @@ const PIECE_BYTES = 64 * 1024;
 
 /**
  * Decompresses a body while it arrives, in pieces of at most 64 KiB and on request, so that a decompression bomb costs no more
- * than the reader accepts. Length and checksum must be correct, and the stream must end. Throws `MalformedGzip` and `OverBound`.
+ * than the reader accepts. Length and checksum must be correct, and the stream must end. Throws `MalformedGzip` or `OverBound`.
  */
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
@@ -138,7 +138,7 @@ export class KeptConnections {
     return known?.status === 200 ? known : this.#askOn(key, { client: open(), openedAtMs: this.#nowMs() }, ask);
   }
 
-  /** Keeps the connection after an answer 200, unless the server is slow: an answer on it must arrive within `KEPT_LIMIT_MS`. */
+  /** Keeps the connection after an answer 200 within `KEPT_LIMIT_MS`, because the next answer must arrive within this limit. */
   async #askOn<Answer extends { readonly status: number }>(
     key: string,
     connection: KeptConnection,
@@ -170,7 +170,7 @@ export class KeptConnections {
     return undefined;
   }
 
-  /** Keeps a connection, or closes it at the limit: if the oldest were closed, a process with many servers would reuse none. */
+  /** Keeps a connection, or closes it at the limit: if it closed the oldest, a process with many servers would reuse none. */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();
     for (const [each, { client, openedAtMs }] of this.#kept) {

@@ -3,7 +3,7 @@ import { describePublished, isNothing, sameJson } from '../cluster/published-obj
 import { boundedText, defined, isRecord, mergePatch } from '../util/values.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
-/** Returns a client that reads through `port`, and reports each write with the fields that would change instead of sending it. */
+/** Returns a client that reads through `port`. Instead of sending a write, it reports which fields the write would change. */
 export function withholdWrites(port: ClusterPort, wouldWrite: (description: string) => void): ClusterPort {
   const read = new Map<string, KubernetesObject>();
   const report = (verb: string, ref: ObjectRef, fields: string) => wouldWrite(`${verb} ${describeRef(ref)}${fields}`);

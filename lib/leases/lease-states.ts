@@ -30,7 +30,7 @@ export interface ServerAnswer {
   readonly provesEnd: boolean;
   /** The limits for the time between two misses. Absent if the answer cannot count as a miss. */
   readonly miss?: MissSpacing;
-  /** A late answer counts as silence if it comes at least this long after the first one since the last refresh. */
+  /** A late answer counts as silence if it comes at least this long after the first late answer since the last refresh. */
   readonly lateAfterMs?: number;
 }
 
@@ -116,7 +116,7 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
   return answer.provesEnd ? seeDown(lease, answer) : lease;
 }
 
-/** Returns the number of consecutive misses with this one; `undefined` if the address is removed, or the last miss too recent. */
+/** Returns the number of misses in a row with this one; `undefined` if the address is removed, or the last miss is too recent. */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);

@@ -1,4 +1,4 @@
-/** The record of an API server's address in the table. It stays after the lease has expired, because it contains misses. */
+/** The record of an API server's address in the table. It stays after the lease has expired, because it counts the misses. */
 interface ServerRecord {
   /** The address as canonical text. */
   readonly address: string;

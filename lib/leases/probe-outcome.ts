@@ -58,7 +58,7 @@ export function outcomesOf(
   return new Map([...outcomes].filter(([address]) => isOf(address)));
 }
 
-/** Returns the verdict for a kind of address. If a server behind a shared address shuts down, its load balancer is `alive`. */
+/** Returns the verdict for a kind of address. For a shared address, the reported shutdown of one server counts as `alive`. */
 export function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
   return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
 }

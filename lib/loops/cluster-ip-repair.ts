@@ -88,7 +88,7 @@ const NOTHING: Kept = { changes: [], findings: [] };
 
 /**
  * Maintains the ServiceCIDR `kubernetes` like `pkg/controlplane/controller/defaultservicecidr`: creates it, and adds the second
- * range of the spec to the first. Changes no other range, and no ServiceCIDR that is not ready.
+ * range of the spec to the first. Does not change other ranges, or a ServiceCIDR that is not ready.
  */
 async function keepDefaultServiceCidr(
   kubernetes: ClusterPort,

@@ -130,8 +130,8 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 /**
- * Returns the Service with its addresses in canonical form. For another spelling, upstream deletes the IPAddress and creates it
- * again at once. Here, another Service could get the address until the next pass.
+ * Returns the Service with its addresses in canonical form. If an address has another spelling, upstream deletes the IPAddress
+ * and creates it again at once. Passes do not, because another Service could get the address until the next pass.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };

@@ -91,8 +91,8 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. Returns the report
- * of a failed pass if it does not answer while no lease is active or a published address is dead.
+ * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. If it does not,
+ * and no lease is active or a published address is dead, returns the report of a failed pass.
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -166,7 +166,7 @@ async function readObjects(kubernetes: ClusterPort, families: Families<Published
   };
 }
 
-/** Lists the slices with the Service's label. Reads ours by name if they lost the label, or if the list is too large. */
+/** Lists the slices with the Service's label. Reads our own slices by name if they lost the label, or if the list is too large. */
 async function readSlices(kubernetes: ClusterPort, families: readonly PublishedFamily[]) {
   const { namespace, name: service } = KUBERNETES_SERVICE;
   const list = await kubernetes

@@ -118,7 +118,7 @@ async function readRanges(
   return inOrderOfSpec(read);
 }
 
-/** Exchanges the two records if the spec lists the families in another order: otherwise holds and records would be lost. */
+/** Exchanges the stored ranges if the spec has changed the order of the families: otherwise holds and records would be lost. */
 function inOrderOfSpec(read: readonly RangeAtStart[]): readonly RangeAtStart[] {
   const [one, other] = read;
   if (one?.stored === undefined || other?.stored === undefined || isOfFamily(one) || isOfFamily(other)) return read;
@@ -181,7 +181,7 @@ async function enterServices(
   }
 }
 
-/** Returns the error with upstream's message before its own, and with its own code. */
+/** Returns the error with upstream's message before the error's own message. Keeps the code of the error. */
 export function reworded(beginning: string, error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`${beginning}: ${String(error)}`, { cause: error });
   const message = `${beginning}: ${error.message}`;

@@ -24,12 +24,12 @@ import type { PassContext, PassReport } from './pass.ts';
 /** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^outside$|^(secondary)?(allocated|free|capacity)$/i;
 
-/** Types whose findings are replaced by those about IPAddresses, which cover all ServiceCIDRs. */
+/** Types of findings that are replaced by findings about IPAddresses, which cover all ServiceCIDRs. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**
- * Repairs IPAddresses, if the cluster's API servers allocate, and reports the usage of the ServiceCIDRs. The two lists differ in
- * time: a fault is read again before it is reported, and an object is deleted only if it has not changed since.
+ * Repairs IPAddresses, if the cluster's API servers allocate, and reports the usage of the ServiceCIDRs. Services and IPAddresses
+ * are listed one after the other: a fault is read again before it is reported, and only an unchanged object is deleted.
  */
 export async function repairAddresses(
   context: PassContext,

@@ -77,7 +77,7 @@ interface Save {
 
 /**
  * Decides about all ranges. Before items are freed or a range opens, checks that the kubeconfig leads to the control plane whose
- * Services were listed; if it cannot be read, frees and opens nothing. @throws RepairError `ControlPlaneMoved`
+ * Services were listed. If the kubeconfig cannot be read, frees and opens nothing. @throws RepairError `ControlPlaneMoved`
  */
 async function decideFresh(
   kind: RepairKind,
@@ -183,8 +183,8 @@ async function applyAll(
 }
 
 /**
- * Saves the decision about a range, and merges it if the range has changed. Returns the change; `undefined` if nothing was written.
- * @throws TableError `Contended` if the outcome is unclear, or others won or removed the range; RepairError `OlderSpec`
+ * Saves the decision about a range; merges it if the range has changed. Returns the change; `undefined` if nothing was written.
+ * @throws TableError `Contended` if the outcome is unclear, other writers won, or the range was removed; RepairError `OlderSpec`
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;

@@ -30,7 +30,7 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   return { changes, findings, counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-/** Returns a finding if the namespace is terminating, as clients can make `kube-node-lease`, which then gets no node leases. */
+/** Returns a finding if the namespace is terminating. Clients can delete `kube-node-lease`, which then gets no node leases. */
 function terminating({ metadata: { name, deletionTimestamp } }: KubernetesObject): Finding[] {
   if (deletionTimestamp === undefined) return [];
   const message = `Namespace ${name} has been terminating since ${boundedText(deletionTimestamp)}: the API server creates nothing in it. A pass creates the namespace again once it is deleted. If it stays, its conditions contain the cause: kubectl get namespace ${name} -o yaml`;

@@ -16,7 +16,7 @@ export interface RangeDecision {
 export interface EndedHold {
   readonly item: string;
   readonly hold: Hold;
-  /** The bit of the item, if the item is freed when the hold ends; otherwise `undefined`. */
+  /** The bit of the item if the end of the hold frees the item; otherwise `undefined`. */
   readonly freedBit: number | undefined;
 }
 

@@ -119,7 +119,7 @@ export function valuesFirst(requested: readonly Requested[]): readonly number[] 
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
-/** Returns an item that the request already holds, and removes it from `own`. Without a value it is any item of `own`. */
+/** Returns an item that the request already holds, and removes it from `own`. If `value` is absent, takes any item of `own`. */
 function ownItem(range: Range, own: Set<string>, value: Requested): string | undefined {
   const [first] = own;
   const item = value === undefined ? first : range.canonical(value);

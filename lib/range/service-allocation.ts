@@ -31,7 +31,7 @@ export interface Undo {
 const LEAST_UNCLAIMED = 16;
 /** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of it. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** The bytes of a bit number with its comma, and of the entry of a Service or of a namespace without the name. */
+/** The bytes that a bit number with its comma adds, and that the entry of a Service or namespace adds to its name. */
 const ENTRY_BYTES = 8;
 
 /**
@@ -104,9 +104,9 @@ function ownItems(
 }
 
 /**
- * Returns a function that checks whether a namespace may have `count` more unclaimed items: at most as many as remain free,
- * in items and in bytes of the record. A Service that is refused after its allocation, for example by a quota, keeps its
- * items until they are freed as leaks.
+ * Returns a function that checks whether a namespace may have `count` more unclaimed items. It may have as many items as remain
+ * free, and as many bytes of the record. A Service that is refused after its allocation, for example by a quota, keeps its items
+ * until they are freed as leaks.
  */
 function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);
