@@ -17,7 +17,7 @@ import { StartError } from './local-cluster.ts';
 export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;
-  /** Runs the job that was due at `tickMs`. It reports its own failures. An error that it throws ends all jobs. */
+  /** Runs the job that was due at `tickMs`. The job reports its failures itself. An error that the job throws ends all jobs. */
   readonly invoke: (tickMs: number) => Promise<void>;
 }
 
@@ -78,11 +78,11 @@ export const LOOP_HANDLERS = Object.fromEntries(
   Object.entries(LOOP_DEFINITIONS).map(([id, loop]) => [id, loopHandler(loop)]),
 ) as Readonly<Record<Loop, Handler<Summary>>>;
 
-/** The time of an invocation beside its pass, so that the pass can use its whole budget. */
+/** The time that an invocation has in addition to the budget of its pass, so that the pass can use the whole budget. */
 const BESIDE_PASS_MS = 50_000;
 const READ_MS = 60_000;
 
-/** Returns a job for each loop, which throws a StartError once the cluster is no longer registered. */
+/** Returns a job for each loop. A job throws a StartError once the cluster is no longer registered. */
 export function scheduledLoops(
   environment: Environment,
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,

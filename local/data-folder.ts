@@ -48,7 +48,7 @@ function isOwn({ uid }: { readonly uid: number }): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
 
-/** Replaces a file at once with one that only this user may read, and follows no link of another user. */
+/** Replaces a file atomically with a file that only this user may read. If the path is a link, replaces the link. */
 export async function replaceFile(file: string, content: string): Promise<void> {
   const draft = `${file}.${randomUUID()}`;
   try {
@@ -127,7 +127,7 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
   }
 }
 
-/** Returns the process that runs with this folder and a client of its table. @throws StartError if none runs */
+/** Returns the process that runs with this folder, and a client of the table of this process. @throws StartError if none runs */
 export async function openRunning(folder: string) {
   const running = await readRunning(folder);
   if (running === undefined) {
@@ -151,7 +151,7 @@ export async function freeFolder(cluster: string, named: string | undefined): Pr
   );
 }
 
-/** Writes the file by which other commands find this process, as `keepFile` does. @throws StartError */
+/** Writes, by `keepFile`, the file by which other commands find this process. @throws StartError */
 export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }

@@ -30,7 +30,7 @@ interface Sentence {
 /** The width of the column of loops, which is enough for the longest id. */
 const LOOP_WIDTH = 18;
 
-/** The sentences for entries of log fields, without the entry, which follows the text. Other fields begin with their name. */
+/** The text before each entry of a log field, and the style of the line. An entry of another field follows the field's name. */
 const SENTENCES: Readonly<Record<string, Sentence>> = {
   changes: { text: '' },
   wouldWrite: { text: 'would ', style: 'cyan' },
@@ -45,9 +45,9 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/** Logs a sentence for each change, finding and failure, but only a short line if it is that of the last pass. */
+/** Logs a sentence for each change, finding and failure, but at most a short line if the last pass had the same sentences. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
-  /** The sentences that were printed last, by loop and by the cluster name at the beginning of the line. */
+  /** The sentences that were printed last, by loop and by the beginning of the line, which may name another cluster. */
   const reported = new Map<string, Map<string, readonly Sentence[]>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, readonly Sentence[]>();

@@ -60,7 +60,7 @@ export interface EmbeddedWorld {
 
 export interface EmbeddedKind {
   readonly name: string;
-  /** The published addresses of its API servers. */
+  /** The published addresses of the API servers. */
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
   /** Intervals shorter than the schedules of the functions. Only an embedded cluster can have them, not a spec in a file. */

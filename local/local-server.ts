@@ -53,8 +53,9 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns the reason to refuse a request before its body is read. Each web page in a browser on this machine and each other
- * user can connect to a loopback port, but a page sends its `Origin`, one with DNS rebinding its `Host`, and none the key.
+ * Returns the reason to refuse a request before its body is read. Other users of this machine and web pages in its browsers can
+ * connect to a loopback port. But a page sends its `Origin`, a page with DNS rebinding sends its `Host`, and none of them has the
+ * key.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;

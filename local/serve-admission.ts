@@ -14,7 +14,7 @@ import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/** The time after which idle connections end, longer than the 90 s of API servers, so that no review meets an end. */
+/** Idle connections end after this time. API servers end them after 90 s, so that no review is sent on an ending connection. */
 const KEEP_ALIVE_MS = 100_000;
 
 /**

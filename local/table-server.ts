@@ -48,7 +48,7 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
-/** Starts a table server for the table in a folder, which is created. @throws StartError if it cannot be opened */
+/** Starts a table server for the table in a folder. Creates a missing folder. @throws StartError if the table cannot be opened */
 export async function openTableFolder(folder: string, key: string) {
   try {
     await ownFolder(folder);

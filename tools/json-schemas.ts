@@ -50,7 +50,7 @@ export const EVENT_SCHEMA: JsonSchema = {
   ...z.toJSONSchema(clusterEventShape, { io: 'input' }),
 };
 
-/** Removes empty lists as defaults, and defaults of mappings, because the fields of a mapping have their own. */
+/** Removes each default that is an empty list or a mapping. The fields of a mapping have defaults themselves. */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   withoutIntegerBounds({ jsonSchema });
   const { default: standard } = jsonSchema;

@@ -31,7 +31,7 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** The share of mutants that tests must detect in a sample: lower, because a sample might consist of the worst modules. */
+/** The share of mutants that tests must detect in a sample. It is lower, because a sample might consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 interface Keyed {
@@ -132,7 +132,7 @@ function sampleOf(count: number, seed: number): Keyed[] {
   return ofEach.slice(0, count);
 }
 
-/** Judges the mutants of some modules. Starts workers while they add verdicts. */
+/** Judges the mutants of some modules. Starts one worker after the other until a worker adds no verdict. */
 async function judgeAll(names: readonly string[]): Promise<void> {
   const tests = new Map(names.map((name) => [name, testsOf(name)]));
   for (let before = Number.POSITIVE_INFINITY; ; ) {

@@ -12,7 +12,7 @@ import { type Hold, sameHolds } from './hold.ts';
  * The stored state of a range. All bitmaps have the byte format of `data`. A bit number is the position of an item in the range
  * that the field `range` contains.
  *
- * Invariants: bits are below the number of items. Items that are held, are unclaimed or have a strike are taken. An item has at
+ * Invariants: bits are below the number of items. An item is taken if it is held, is unclaimed or has a strike. An item has at
  * most one hold, and is in at most one entry of `unclaimed`. A held item has no strike.
  */
 export interface StoredRange extends RangeSnapshot {
@@ -45,7 +45,7 @@ export interface Unclaimed extends ServiceName {
   readonly reviews: number;
   /** Items from the first review of the Service's creation and from reviews of its updates. A stored Service may have them. */
   readonly first: readonly number[];
-  /** The items from later reviews of a creation of this Service, which further reviews of a creation get first. */
+  /** The items from later reviews of a creation of this Service. Further reviews of a creation get these items first. */
   readonly later: readonly number[];
 }
 

@@ -27,11 +27,11 @@ const CLAIM_FAULTS = {
   outOfRange: { correction: 'none', type: 'outOfRange', reason: 'ClusterIPOutOfRange' },
   /** The address has no IPAddress. */
   notRecorded: { correction: 'create', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
-  /** The IPAddress references another Service with the address, or there is none and an earlier Service has the address. */
+  /** The IPAddress references another Service with the address, or no IPAddress exists and an earlier Service has the address. */
   duplicate: { correction: 'none', type: 'duplicate', reason: 'ClusterIPAlreadyAllocated' },
   /** The IPAddress references no existing Service. */
   wrongReference: { correction: 'replace', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
-  /** The IPAddress references another Service without the address. The finding is about the IPAddress (`strayReference`). */
+  /** The IPAddress references another Service, which lacks the address. The finding is about the IPAddress (`strayReference`). */
   otherReference: { correction: 'replace' },
   /** Upstream deletes the IPAddress and creates it again, without an event; in between, nothing reserves the address. */
   wrongLabels: { correction: 'relabel' },
@@ -39,11 +39,11 @@ const CLAIM_FAULTS = {
 
 /** The faults of an IPAddress that the API servers manage, with upstream's reason in the event. */
 const RECORD_FAULTS = {
-  /** It references no Service. */
+  /** The IPAddress references no Service. */
   modified: 'IPAddressNotAllocated',
-  /** It references a missing Service. */
+  /** The IPAddress references a missing Service. */
   leaked: 'IPAddressNotAllocated',
-  /** It references a Service without the address. */
+  /** The IPAddress references a Service that lacks the address. */
   strayReference: 'IPAddressWrongReference',
 } as const;
 
@@ -59,7 +59,7 @@ export interface AddressView {
 }
 
 export interface AddressFault extends Pick<FaultKind, 'type' | 'correction'> {
-  /** The canonical text of the address, or the Service's own text if that is not an address. */
+  /** The address in canonical form, or the text in the Service if that text is not an address. */
   readonly item: string;
   /** The Service that has the address. Absent if the IPAddress alone is at fault. */
   readonly service?: string;

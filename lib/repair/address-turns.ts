@@ -5,12 +5,12 @@ import type { AddressFault } from './address-faults.ts';
 
 /**
  * A pass deletes or replaces an IPAddress only if the IPAddress is at least this old, and a pass saw its fault at least this long
- * ago. A request, which creates the IPAddress before it stores the Service, takes an API server at most 60 s.
+ * ago. An API server creates the IPAddress before it stores the Service, in one request, which takes at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
 /** The most faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`), lists without a correction, or remembers. */
 const MOST_FAULTS = 200;
-/** A pass creates this many IPAddresses in place of one other correction, because an address without an IPAddress is free. */
+/** A pass may create this many IPAddresses in place of one other correction: an address without one could be allocated again. */
 const CREATED_FOR_ONE = 5;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;
@@ -57,8 +57,8 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults of this pass. Those without a correction have their own limit. If there are too many corrections, the next
- * pass continues after the last of this pass, so that each is tried within a few passes even if others fail.
+ * Chooses the faults of this pass. Faults without a correction have a separate limit. If there are too many corrections, the
+ * next pass continues after the last correction of this pass. So each is tried within a few passes, even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -94,7 +94,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that this fault ended. The next pass begins after the fault, which might end that pass too. */
+/** Returns the memory of a pass that this fault ended. The next pass begins after this fault, because it might end that one too. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

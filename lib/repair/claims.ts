@@ -38,7 +38,7 @@ const MOST_LISTED = 1_000;
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /** The number of claims outside the spec's ranges but in a ServiceCIDR: no findings, because API servers allocate there too. */
+  /** The number of claims outside the spec's ranges but in a ServiceCIDR. These are no findings: API servers allocate there. */
   outside = 0;
 
   /** Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take too long. */

@@ -45,7 +45,7 @@ export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsSer
   };
 }
 
-/** Enters an address. First guesses the family from the text, because parsing is slow and most claims are recorded. */
+/** Enters an address. First guesses the family from the text: parsing is slow, and unnecessary for a recorded claim. */
 function enterAddress(
   families: RangeOfFamily,
   isServed: IsServed,

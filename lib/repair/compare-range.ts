@@ -12,13 +12,13 @@ import { type JudgingPass, judgeLeaks, type Leftover } from './leaks.ts';
 
 /** The claims of Services on one range, and the stored range, which was read before the Services were listed. */
 export interface Rebuild extends ClaimedRange {
-  /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
+  /** The stored range as it was read; `undefined` if no pass had saved it with the table as its allocator. */
   readonly stored: StoredRange | undefined;
   /** The taken items of `stored`, with their bit numbers in the stored range. */
   readonly recorded: RangeAllocator;
   /** The claims of Services, with their bit numbers in the range of the spec. */
   readonly rebuilt: RangeAllocator;
-  /** A map from the bit (in the range of the spec) of each item with a hold to the Service that has the item. */
+  /** The Service of each item that has a hold, by the bit number of the item in the range of the spec. */
   readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
 
@@ -46,7 +46,7 @@ export function recordedRange(
   return range;
 }
 
-/** Starts to rebuild a range, which claims of Services fill. Returns a refusal if the text of either range does not parse. */
+/** Starts to rebuild a range from the claims of Services. Returns a refusal if the configured or stored range does not parse. */
 export function startRebuild(key: RangeKey, configured: string, stored: StoredRange | undefined): Rebuild | Refusal {
   const recorded = recordedRange(key, configured, stored);
   const rebuilt = emptyRange(key, configured);
@@ -126,8 +126,9 @@ function* leftoversOf({ stored, recorded, rebuilt }: Rebuild, proved: Uint8Array
 }
 
 /**
- * Decides about the holds of a range after all claims were entered. Frees an item if its hold had surely ended before the range
- * was read: a Service that claims it would exist. `holders` has the Service of each claimed bit with a hold.
+ * Decides about the holds of a range after all claims were entered. Frees an item without a Service if its hold had surely ended
+ * before the range was read: a Service that claimed the hold would be in the list. `holders` has the Service of each claimed bit
+ * with a hold.
  */
 function judgeHolds(
   stored: readonly Hold[],

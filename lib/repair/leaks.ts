@@ -81,7 +81,7 @@ function leakFindings(
   return findings;
 }
 
-/** Returns the last strike, dated now if its time is far in the future (a wrong clock), when no pass could add a strike. */
+/** Returns the last strike. Replaces a time far in the future (a wrong clock), because no pass could add a strike until then. */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }

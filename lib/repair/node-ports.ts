@@ -34,8 +34,9 @@ export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): Ent
 }
 
 /**
- * Returns the node ports that a Service claims (upstream's `collectServiceNodePorts`). A port with several protocols is claimed
- * once, a port twice with one protocol twice: the second claim is a duplicate. The health check port counts as TCP.
+ * Returns the node ports that a Service claims (upstream's `collectServiceNodePorts`). A node port with several protocols is
+ * claimed once. A node port that occurs twice with the same protocol is claimed twice, and the second claim is a duplicate. The
+ * health check port counts as TCP.
  */
 export function nodePortsOf(service: ServiceClaim): readonly number[] {
   const { ports, healthCheckNodePort } = service;

@@ -21,7 +21,7 @@ interface Cidr {
 /** The maximum number of networks in a run record. More networks would make the record too large. */
 const MOST_NETWORKS = 16;
 
-/** Returns the usage of the default (first) and the fullest ServiceCIDRs, and for each family of all ready ones together. */
+/** Returns the usage of the default ServiceCIDR (the first), of the fullest others, and of all ready ones of each family. */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
   const values = sortedValues(taken);
   const networks = cidrs.flatMap(({ name, networks: own, ready }) =>

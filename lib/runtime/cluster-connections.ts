@@ -40,14 +40,14 @@ interface KnownKubeconfig {
   /** The time at which the last read of the kubeconfig began. */
   askedAtMs: number;
   readonly keepMs: number;
-  /** The warnings that passes have logged about this kubeconfig and its earlier reads. */
+  /** The warnings that passes have logged since the first read of this kubeconfig. */
   readonly warned: Set<string>;
   readonly ends: readonly CredentialEnd[];
   /** The probe URLs whose certificate did not verify although this kubeconfig had just been read. */
   readonly unverified: Set<string>;
 }
 
-/** A kubeconfig stays in memory for one to two times this long, so that a fleet's reads are spread. */
+/** A kubeconfig stays in memory for a random time, one to two times as long, so that the reads of a fleet are spread. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
@@ -206,7 +206,7 @@ export class ClusterConnections {
   }
 }
 
-/** Returns a hash that identifies the control plane. It omits the credential, which does not change the list of Services. */
+/** Returns a hash that identifies the control plane. Omits the credential, because the list of Services does not depend on it. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return hash('sha256', JSON.stringify([server, basePath, servername, ca.toString()])).slice(0, 16);

@@ -12,7 +12,7 @@ import { hostOf } from '../util/hosts.ts';
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
-  /** Returns a kubeconfig that was read after `used`; `undefined` if `used` is from this pass or may not be read again yet. */
+  /** Returns a kubeconfig that was read after `used`; `undefined` if this pass read `used`, or it is too early to read again. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;
@@ -59,7 +59,7 @@ export function renewingTransport(
   };
 }
 
-/** Ends the body of a reply, because an unread body would block its connection, and returns the result of `work` instead. */
+/** Ends the body of a reply, which would otherwise block the connection. Returns the result of `work` in place of the reply. */
 async function inPlaceOf({ body }: HttpReply, work: () => Promise<HttpReply>): Promise<HttpReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();
@@ -91,7 +91,10 @@ const MOST_OTHERS = 16;
 /** The longest wait for the answer of the kubeconfig's server. It leaves a pass of 9 s enough time to use another server. */
 const FIRST_ANSWER_MS = 3_000;
 
-/** Loops that may use another API server of the spec. A repair would free what one of a former control plane does not list. */
+/**
+ * Loops that may use another API server of the spec. A repair may not: an API server of a former control plane does not list all
+ * Services, and the repair would free the addresses and ports of the others.
+ */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /** The first segments of the paths at which API servers report their health. Any other path may belong to a proxy. */
@@ -99,8 +102,8 @@ const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez'
 
 /**
  * Returns the probes of at most 16 other API servers that may receive the kubeconfig's credential: their host is in the spec, or
- * their `probe.url` answered in this pass. Their certificate must be of the kubeconfig's CA for its server name. Returns none if
- * the token is for one server only, the kubeconfig disables verification, or its URL has a path, as only a proxy's has.
+ * their `probe.url` answered in this pass. Each probe verifies the certificate by the CA and server name of the kubeconfig.
+ * Returns none if the token is for one server only, or the kubeconfig disables verification or has a URL with a path (a proxy).
  */
 export function otherServers(
   spec: ClusterSpec,
@@ -151,8 +154,9 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first`, and after no answer or a 5xx, for the rest of the pass, the server that `find` returns.
- * Without an answer, it repeats only a GET or a request that was not sent. The caller repeats other requests.
+ * Returns a transport that uses `first`. After a request without an answer or with a 5xx, it uses the transport that `find`
+ * returns, for the rest of the pass. It repeats a request without an answer only if this is a GET or was not sent. The caller
+ * repeats other requests.
  */
 export function orOther(
   first: Transport,

@@ -27,12 +27,12 @@ export function optional<Type extends z.ZodMiniType>(
 
 export const text = z.string().check(z.minLength(1));
 
-/** Returns the error of a check. `message` is the whole fault with its correction; `{}` stands for the value. */
+/** Returns the error of a check. `message` contains the fault and its correction; `{}` stands for the value. */
 export function errorText(message: string) {
   return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shownValue(input, 70)) };
 }
 
-/** Returns a value as text of a fault. A text is quoted, and cut after `longest` characters. */
+/** Returns a value as text for an error message. A string is quoted, and cut after `longest` characters. */
 export function shownValue(value: unknown, longest: number): string {
   if (value === null || value === undefined || value === '') return 'empty';
   if (Array.isArray(value)) return 'a list';

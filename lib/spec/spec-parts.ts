@@ -17,7 +17,7 @@ export function label(what: string): z.ZodMiniString<string> {
   return patterned(DNS_LABEL, `{} is not a valid ${what}: use a-z, 0-9 and hyphens inside, at most 63 of them`);
 }
 
-/** Returns the shape of a part of a spec: users write it as `written`, `complete` converts it, and the table has `stored`. */
+/** Returns the shape of a part of a spec: users write `written`, `complete` converts it, and the table stores `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,
@@ -253,7 +253,7 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return defined({ primary, secondary });
 }
 
-/** Returns the range that contains an address; `undefined` with the default range, because the API servers may have another. */
+/** Returns the range that contains an address; `undefined` if the primary range is the default: API servers may have another. */
 export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
   const { primary, secondary } = readServiceRanges(ranges);
   if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;

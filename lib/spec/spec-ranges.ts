@@ -1,6 +1,6 @@
 import type { ClusterSpec, Loop } from './cluster-spec.ts';
 
-/** The keys of the ranges, as in etcd without its prefix: primary and secondary cluster IPs, and node ports. */
+/** The keys of the ranges, which are the etcd keys without the prefix: primary and secondary cluster IPs, and node ports. */
 export const RANGE_KEYS = {
   primary: 'ranges/serviceips',
   secondary: 'ranges/secondaryserviceips',

@@ -46,7 +46,7 @@ export async function registerCluster(
   return guaranteedUpdate(table, CLUSTERS, spec.name, change);
 }
 
-/** Returns the last generation in which the ranges of a cluster were saved, or 0, for a cluster whose registration is missing. */
+/** Returns the last generation in which a range of a cluster was saved, or 0. Used if the registration of the name is missing. */
 async function generationOfRanges(table: KeyValueTable, name: string): Promise<number> {
   const ranges = await table.list(name, 'ranges/');
   return Math.max(0, ...ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0));
@@ -97,7 +97,7 @@ export function withPause(pause: Pause | undefined): RegistrationChange {
   };
 }
 
-/** Makes the stack the owner: from the next tick, the passes of this stack write, and the former owner's only observe. */
+/** Makes the stack the owner: from the next tick, its passes write, and the passes of the former owner only observe. */
 export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }

@@ -53,7 +53,7 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations and of the pause of all clusters: no cluster can have this name, or the key of the pause.
+ * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters` or `*`.
  * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes and lists of 10,000
  * clusters need about 1,650, spread over ten seconds (lib/dispatch/cluster-list.ts).
  */
@@ -79,7 +79,7 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   return clustersIn(await table.list(CLUSTERS, ''));
 }
 
-/** As `listClusters`, by page: thousands of specs need too much memory. The pause of all clusters is in the first page. */
+/** Returns the registrations by page, because thousands need much memory. The pause of all clusters is in the first page. */
 export async function* clusterPages(
   table: KeyValueTable,
   beforeNext?: () => Promise<void>,
@@ -87,7 +87,7 @@ export async function* clusterPages(
   for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
 }
 
-/** Returns all registered and formerly registered names. Does not decode their specs, which takes long for thousands. */
+/** Returns all registered and formerly registered names. Decodes no specs, because to decode thousands would take long. */
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);

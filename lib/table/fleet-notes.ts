@@ -22,7 +22,7 @@ const suspectShape = z.object({
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
-/** A cluster whose pass ran in a process that ended or was blocked, because of this or another cluster of the process. */
+/** A cluster whose pass ran in a process that ended or was blocked. The cause may be this or another cluster of the process. */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
 function fleetPrefix(stack: string, loop: Loop): string {
@@ -59,8 +59,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a suspect's last accident, another accident counts only if its process ran only suspects. The
- * messages of other processes may have been queued before the suspect got separate messages.
+ * For this long after a suspect's last accident, an accident of a process that also ran other clusters does not count: its
+ * message may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 
@@ -89,7 +89,7 @@ export function afterAccident(
   };
 }
 
-/** Writes `#fleet/<stack>/<loop>/suspects/<cluster>`. Returns false if another writer has changed it. */
+/** Writes `#fleet/<stack>/<loop>/suspects/<cluster>`. Returns false if another writer has changed this item. */
 export async function writeSuspect(
   table: KeyValueTable,
   { stack, loop, cluster }: { readonly stack: string; readonly loop: Loop; readonly cluster: string },
@@ -103,7 +103,7 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The lifetime of the next item. When the table has removed the item, the next pass without an answer writes it again. */
+/** The lifetime of an item of `writeUnreachable`. After its removal, the next pass that gets no answer writes the item again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
 /** Records in `#fleet/<stack>/<loop>/<cluster>` that the cluster did not answer. Its run record shows when it answers again. */

@@ -17,7 +17,7 @@ export interface UpdateOptions {
   readonly wait?: (attempt: number) => Promise<void>;
   /** True if the change is idempotent. Such a change is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
-  /** The item that the caller has just read. The first attempt replaces it, and a second one begins without a wait. */
+  /** The item that the caller has just read. The first attempt replaces it, and the second attempt begins without a wait. */
   readonly recent?: { readonly item: Item | undefined } | undefined;
 }
 
@@ -33,7 +33,7 @@ type Written<Decision> =
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
  * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
  * happen, another writer may have built on it.
- * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged, but `recent` is first read again.
+ * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. For `recent`, the item is read first.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,

@@ -10,7 +10,7 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition key; `key` is that of etcd if etcd has one, such as `ranges/serviceips`. */
+/** One stored item. `cluster` is the partition key. `key` is the etcd key if etcd has the item, such as `ranges/serviceips`. */
 export interface Item {
   readonly cluster: string;
   readonly key: string;
@@ -36,7 +36,7 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
 }
 
 export type WriteResult =
-  /** The write happened; another write may have followed. `withheld`: it was only simulated, as this caller must not write. */
+  /** The write happened; another write may have followed. `withheld`: only simulated, because this caller must not write. */
   | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
   /** The write did not and will not happen. `current` is the item that another writer changed, if the table returned it. */
   | { readonly outcome: 'lost'; readonly current?: Item | undefined }
@@ -64,7 +64,7 @@ export interface ServerClock {
   readonly nowMs: () => number;
   /** Returns true if at least one reply had a time. */
   readonly isMeasured: () => boolean;
-  /** Returns the smallest difference between the host's and the table's clock that explains the replies; 0 if none is needed. */
+  /** Returns the smallest difference between the clocks of host and table that explains the replies; 0 if equal clocks do. */
   readonly skewMs: () => number;
 }
 

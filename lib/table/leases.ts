@@ -41,7 +41,7 @@ export interface LeasesChanged {
 
 /**
  * Changes leases with one put. Changes the lease of an address only if the stored lease still equals the lease in
- * `read`. If another writer was faster, the put is repeated for the leases that this writer left unchanged, a limited
+ * `read`. If another writer was faster, the put is repeated for the leases that the other writer did not change, a limited
  * number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
@@ -71,8 +71,8 @@ export async function changeLeases(
 }
 
 /**
- * Returns the changes that may still be written. Omits a change if another writer has changed that lease since the read,
- * except for its misses and its last probe.
+ * Returns the changes that may still be written. Omits a change if another writer has changed the same lease since the read.
+ * Changes of the lease's misses and of its last probe do not count.
  */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(
@@ -83,7 +83,7 @@ export function notOverwritten(changes: LeaseChanges, read: StoredLeases, presen
   );
 }
 
-/** Omits a change if another writer has changed the compared part of this lease since the read. */
+/** Omits a change if another writer has changed the lease since the read, in the part that `compared` returns. */
 function unchanged(
   changes: LeaseChanges,
   read: StoredLeases,

@@ -49,9 +49,9 @@ export function configuredRange(
 }
 
 export interface RangeOptions extends UpdateOptions {
-  /** Returns true if no other writer changed the range recently: changes then begin with the range last read. Default: false. */
+  /** Returns true if no other writer changed the range recently: a change then starts from the last read. Default: false. */
   readonly isCalm?: () => boolean;
-  /** Runs a change after the changes of earlier requests of this process. Default: their changes run at the same time. */
+  /** Runs a change after the changes of earlier requests of this process. Default: does not wait for earlier requests. */
   readonly inTurn?: InTurn;
 }
 
@@ -112,7 +112,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       serviceOptions: ServiceAllocationOptions,
     ): Promise<ServiceAllocation> => updateInTurn((each) => allocateForService(each, requested, serviceOptions)),
 
-    /** Releases the items of a review, unless the Service had a later one. Takes no turn, because little time is left. */
+    /** Releases the items of a review, unless a later review of the Service was answered. Takes no turn: little time is left. */
     undo: async (undo: Undo): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
@@ -164,8 +164,8 @@ function withRoom(before: Range, { result, range }: Changed<Allocated>): Changed
 const INTERVALS = 3;
 
 /**
- * Refuses to allocate from ranges whose repair has not succeeded within the last three intervals: after a restore of the
- * table, until a pass has read the Services. @throws TableError
+ * Returns a refusal if the repair of a range has not succeeded within the last three intervals. After a restore of the table,
+ * this prevents allocations until a pass has read the Services. @throws TableError
  */
 export async function refusalOfUnrepaired(
   table: KeyValueTable,

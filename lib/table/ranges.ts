@@ -32,7 +32,7 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 
 /**
  * Saves a range if its table item is still `previous`, as `CreateOrUpdate` does
- * (`pkg/registry/core/service/allocator/storage/storage.go`). A save that changes nothing is not written, and is `won`.
+ * (`pkg/registry/core/service/allocator/storage/storage.go`). A save without a change writes nothing and returns `won`.
  */
 export async function saveRange(
   table: KeyValueTable,
@@ -71,8 +71,8 @@ const OTHER_BYTES = 4 * 1024;
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), the strikes of the
- * highest addresses are dropped, first strikes before second ones, and a later pass records them again.
+ * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), drops the strikes of the
+ * highest addresses, from `once` before `twice`. A later pass records them again.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>

@@ -12,7 +12,7 @@ const common = {
   fingerprint: z.string(),
   /** The owner, claim rule (`takenUpBy`) and end time that all holds of the request have. Absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
-  /** The holds that the request may claim, by range, as they were before it began. Absent without a Service. */
+  /** The holds that the request may claim, by range, as they were before the request began. Absent without a Service. */
   takesUp: z.exactOptional(holdsByRange),
   /** The holds on the items to release, by range, in their state before the release began. Absent for an allocation. */
   releases: z.exactOptional(holdsByRange),

@@ -126,8 +126,8 @@ const FIRST_SCHEMA = 1;
 const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * Decodes an item of version `schema` or the version before it, whose `shape` the caller passes. Drops unknown fields.
- * `remedy` is the advice in the error.
+ * Decodes an item of version `schema` or of the previous version. `shape` belongs to the version of the item. Drops unknown
+ * fields. `remedy` is the advice in the error.
  * @throws TableError `SchemaTooNew` if a later version wrote the item, `Corrupt` if the value does not parse.
  */
 export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schema: number, remedy?: string): Value {

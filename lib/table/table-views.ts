@@ -10,7 +10,7 @@ export interface UnwrittenOptions {
   readonly wouldWrite?: (description: string) => void;
 }
 
-/** Returns a view of the table that withholds writes. It keeps them in memory, and its reads return them. */
+/** Returns a view of the table that withholds writes. The view stores them only in memory, and its reads return them. */
 export function unwrittenTable(
   table: KeyValueTable,
   { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,

@@ -31,11 +31,11 @@ export interface TurnOptions {
   /** The deadline of the request. Only the deadline ends the attempts, because their number is practically unlimited. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
-  /** Waits after an attempt was lost to another process. The first has number 0. `tookMs` is the attempt's duration. */
+  /** Waits after an attempt was lost to another process. The first attempt has number 0. `tookMs` is the attempt's duration. */
   readonly wait: (attempt: number, tookMs: number) => Promise<void>;
 }
 
-/** Returns the options of all changes of ranges by one request, and a function that counts the attempts lost so far. */
+/** Returns the options for all range changes of one request, and a function that returns the number of attempts lost so far. */
 export function changesInTurn({ turns, signal, nowMs, wait }: TurnOptions) {
   let retries = 0;
   let begunAtMs = nowMs();

@@ -11,7 +11,7 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error in a field must be the result of `errorSentence`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /** Adds to a counter; 0 makes it known to alarms. `type` is a metric dimension, which CloudWatch bills for each value. */
+  /** Adds to a counter; 0 gives alarms a data point. `type` is a metric dimension: CloudWatch bills each of its values. */
   count(counter: CounterName, by: number, type?: string): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
@@ -59,7 +59,7 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** The figures of all clusters of a stack, written once a minute. The parts of a large fleet add up, except percentages. */
+/** The figures of all clusters of a stack, once a minute. Parts of a large fleet have their own: add them up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   | 'clustersJudged'
@@ -83,7 +83,7 @@ export const SAMPLE_UNITS = {
 
 export type SampleName = keyof typeof SAMPLE_UNITS;
 
-/** The types of findings that upstream counts; `invalid` only for cluster IPs. */
+/** The types of findings that upstream counts. It counts `invalid` only for cluster IPs. */
 const UPSTREAM = new Set<FindingType>(['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid']);
 
 /** Returns the counter of a finding: upstream's counter if upstream has one, else `findings`. */
@@ -115,7 +115,7 @@ export function logOnly(log: Telemetry['log']): Telemetry {
   return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }
 
-/** The parts of an error that may be logged: its code or name, and its message with those of its causes. */
+/** The parts of an error that may be logged: its code or name, and its message with the messages of its causes. */
 export interface ErrorDescription {
   readonly code: string;
   readonly message: string;
@@ -170,7 +170,7 @@ function ownMessage(error: unknown): string {
   return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
-/** Returns the first line of the message; for a parser's error only the name, because its message may quote a kubeconfig. */
+/** Returns the first line of the message, but only the name of a syntax error, because its message may quote a kubeconfig. */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
 }

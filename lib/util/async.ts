@@ -26,8 +26,8 @@ function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [
 }
 
 /**
- * Returns the result of `work`. If the signal aborts first, throws the error of the call that the signal ended, which names the
- * server that did not answer, or else the reason of the signal.
+ * Returns the result of `work`. If the signal aborts first, throws the error of the aborted call, because this error names the
+ * server that did not answer. If the call does not end at once, throws the reason of the signal.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

@@ -53,7 +53,7 @@ export function plainUrl(text: string): URL | undefined {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/** Returns whether the URL belongs to AWS STS, which exchanges a token with such an audience for a role's credentials. */
+/** Returns whether the URL belongs to AWS STS. STS would exchange a token with such an audience for the credentials of a role. */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);

@@ -2,7 +2,7 @@ export type JsonRecord = Readonly<Record<string, unknown>>;
 
 const LATEST_MS = 8.64e15;
 
-/** Returns a time in UTC, such as `2026-01-31T12:00:00.000Z`; the number if it is beyond JavaScript's last date. */
+/** Returns a time in UTC, such as `2026-01-31T12:00:00.000Z`; the number of ms if JavaScript has no such date. */
 export function isoTime(ms: number): string {
   if (!(Math.abs(ms) <= LATEST_MS)) return String(ms);
   // oxlint-disable-next-line no-restricted-globals -- formats a given time, and reads no clock.

@@ -2,7 +2,7 @@ import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
 export type Identity = ReturnType<typeof newIdentity>;
 
-/** Returns the key that callers of the API servers of one run send, their certificate, and the one of its authority (PEM). */
+/** Returns, for the API servers of one run, the key of callers, the certificate, and the certificate of its authority (PEM). */
 export function newIdentity(key: string) {
   const { ca, issue } = makeAuthority('kbctl run');
   return { key, ca, certified: issue(['127.0.0.1']) };

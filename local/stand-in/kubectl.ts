@@ -61,7 +61,7 @@ function openApiOf(version: string, served: readonly ServedResource[]): object {
   return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'stand-in' }, paths: Object.fromEntries(paths) };
 }
 
-/** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
+/** Returns a reply that allows everything to a SelfSubjectAccessReview; `undefined` for any other request. */
 export function accessReviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
   const { kind, apiVersion } = REVIEWS;

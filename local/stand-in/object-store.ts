@@ -5,7 +5,7 @@ import { alreadyExists, conflict, notFound, type ServedResource } from './resour
 /** A stored object: raw JSON with the common fields. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
-/** Stores objects as etcd does: one resource version for all, optimistic concurrency, and no change in place. */
+/** Stores objects as etcd does: one resource version for all, optimistic concurrency, and no change of an object in place. */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
   #version = 1;

@@ -52,7 +52,7 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/** Returns the patched object. @throws StatusError for another kind of patch, or if the result is not an object */
+/** Returns the patched object. @throws StatusError if the type of the patch is unknown, or the result is not an object */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(mergePatch(target, patch));
@@ -62,7 +62,7 @@ export function patched(target: StoredObject, body: string, contentType: string)
   throw new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** Merges as RFC 7396 does, and merges one list, the ports of a Service, with its directives. Ignores other directives. */
+/** Merges as RFC 7396 does, but merges the ports of a Service by port number, with their directives. Ignores other directives. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
   const result = jsonFieldsIn(withoutDirectives(mergePatch(target, patch)));

@@ -7,8 +7,8 @@ import { configuredRange, rangeAllocations, refusalOfUnrepaired } from '../../li
 import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
 
 /**
- * Allocates from the table, and only from a range whose repair has succeeded within its last three intervals. Reads the
- * registration for each allocation: a new generation closes allocation, and a pass of that generation opens it again.
+ * Allocates from the table, and only from a range whose repair has succeeded within the last three intervals. Reads the
+ * registration for each allocation, because a change of the ranges closes allocation until a pass has saved the ranges.
  */
 export function tableAllocation(
   table: KeyValueTable,

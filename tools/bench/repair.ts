@@ -19,7 +19,7 @@ interface RepairOptions {
   readonly changes?: boolean;
 }
 
-/** Runs a program, given a kubeconfig, while a server serves a list of Services. */
+/** Calls `run` while a server serves a list of Services. The argument is a kubeconfig for this server. */
 async function besideServer<Result>(
   { services, changes = false }: RepairOptions,
   folder: string,

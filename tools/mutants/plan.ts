@@ -6,7 +6,7 @@ interface Mutant {
   readonly node: Node;
   readonly line: number;
   readonly original: string;
-  /** The other expression. Empty: a statement is skipped. */
+  /** The expression in place of `original`; empty if the mutant skips a statement. */
   readonly replacement: string;
 }
 

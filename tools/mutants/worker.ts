@@ -54,7 +54,7 @@ const send = (message: Message) =>
 let active: number | undefined;
 let reached = new Set<number>();
 let [evaluations, allowed] = [0, 0];
-/** Part of the URL of each module: modules are loaded again if it has changed. */
+/** A number in the URL of each module. After a change of this number, modules are loaded again. */
 let generation = 0;
 Object.assign(globalThis, {
   __mutant: (id: number) => {
@@ -141,7 +141,7 @@ function affordable(candidates: readonly Measured[]): readonly Measured[] {
     });
 }
 
-/** @param isAtLoad true if the mutant is in code that runs while modules load, so that they are loaded again with it */
+/** @param isAtLoad true if the mutant is in code that runs while modules load: then the modules are loaded again */
 async function isNoticedBy(mutant: number, candidates: readonly Measured[], isAtLoad: boolean): Promise<boolean> {
   generation += 1;
   const reloaded = new Map<string, readonly CollectedTest[] | undefined>();

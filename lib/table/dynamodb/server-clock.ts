@@ -8,7 +8,7 @@ interface DatedReply {
   readonly receivedAtMs: number;
 }
 
-/** The number of replies that are kept. This number is enough to determine the correction within a few milliseconds. */
+/** The number of replies in memory. It is enough to determine the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Returns a clock that reads the `Date` header of every later reply to the client. */
@@ -36,7 +36,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
   };
 }
 
-/** Returns the smallest correction that agrees with all replies, or with the last one if a clock was set meanwhile. */
+/** Returns the smallest correction that agrees with all replies, or only with the last reply if a clock was set in between. */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(({ dateMs, receivedAtMs }) => dateMs - receivedAtMs));
   const most = Math.min(...replies.map(({ dateMs, sentAtMs }) => dateMs + 1_000 - sentAtMs));
