@@ -151,7 +151,7 @@ export async function freeFolder(cluster: string, named: string | undefined): Pr
   );
 }
 
-/** Writes, by `keepFile`, the file by which other commands find this process. @throws StartError */
+/** Writes the file by which other commands find this process. Removes it as `keepFile` does. @throws StartError */
 export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }

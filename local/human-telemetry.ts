@@ -47,7 +47,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
 
 /** Logs a sentence for each change, finding and failure, but at most a short line if the last pass had the same sentences. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
-  /** The sentences that were printed last, by loop and by the beginning of the line, which may name another cluster. */
+  /** The sentences that were printed last, by loop and by the prefix of their lines: the name of another cluster, or nothing. */
   const reported = new Map<string, Map<string, readonly Sentence[]>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, readonly Sentence[]>();

@@ -14,7 +14,7 @@ import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/** Idle connections end after this time. API servers end them after 90 s, so that no review is sent on an ending connection. */
+/** Idle connections end after this time. API servers end theirs after only 90 s, so no review is sent on an ending connection. */
 const KEEP_ALIVE_MS = 100_000;
 
 /**

@@ -31,7 +31,7 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** The share of mutants that tests must detect in a sample. It is lower, because a sample might consist of the worst modules. */
+/** The least share of detected mutants in a sample: below `LEAST_KILLED`, because a sample might consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 interface Keyed {

@@ -8,7 +8,7 @@ import type { AddressFault } from './address-faults.ts';
  * ago. An API server creates the IPAddress before it stores the Service, in one request, which takes at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
-/** The most faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`), lists without a correction, or remembers. */
+/** The most faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`), and the most others that it lists or saves. */
 const MOST_FAULTS = 200;
 /** A pass may create this many IPAddresses in place of one other correction: an address without one could be allocated again. */
 const CREATED_FOR_ONE = 5;
@@ -58,7 +58,7 @@ interface ChosenFaults {
 
 /**
  * Chooses the faults of this pass. Faults without a correction have a separate limit. If there are too many corrections, the
- * next pass continues after the last correction of this pass. So each is tried within a few passes, even if others fail.
+ * next pass continues after the last correction of this pass. So each is tried within a few passes even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -94,7 +94,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that this fault ended. The next pass begins after this fault, because it might end that one too. */
+/** Returns the memory of a pass that this fault ended. The next pass begins after it, so that the fault does not end every pass. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

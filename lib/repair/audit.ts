@@ -53,7 +53,7 @@ export function startAudit(key: RangeKey, text: string): AuditedRange | Refusal 
   };
 }
 
-/** Returns the audit of a network that is too large for a bitmap, such as an IPv6 network. Its memory depends on the claims. */
+/** Returns the audit of a network that is too large for a bitmap, such as an IPv6 network. Uses memory only for the claims. */
 function wholeNetwork(network: Network): AuditedRange {
   const claims = new Set<bigint>();
   const capacity = usableSize(network);

@@ -6,7 +6,7 @@ import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 /** The strike that frees an item (upstream's `numRepairsBeforeLeakCleanup`). */
 const LAST_STRIKE = 3;
 
-/** The pass that decides about leaks. It adds at most one strike to an item, and only long enough after the previous one. */
+/** The pass that decides about leaks. It adds at most one strike to an item, and only long enough after the previous strike. */
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;

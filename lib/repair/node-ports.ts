@@ -16,7 +16,7 @@ export const NODE_PORT_WORDS: ClaimWords = {
   full: () => 'is full; you must widen the port range in order to create new services',
 };
 
-/** Returns a function that enters the node ports of a Service. @throws RepairError `BadRange` if there is not one range */
+/** Returns a function that enters the node ports of a Service. @throws RepairError `BadRange` if there is no range or several */
 export function nodePortClaims([range, ...others]: readonly ClaimedRange[]): EnterClaims {
   if (range === undefined || others.length > 0) {
     throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');

@@ -47,7 +47,7 @@ interface KnownKubeconfig {
   readonly unverified: Set<string>;
 }
 
-/** A kubeconfig stays in memory for a random time, one to two times as long, so that the reads of a fleet are spread. */
+/** A kubeconfig stays in memory for a random time of one to two times this long, so that the reads of a fleet are spread. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;

@@ -18,9 +18,9 @@ export const LISTING_MS = 10_000;
 export const QUEUEING_MS = 5_000;
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
-/** The time at the end of an invocation that is reserved to record and log its results. */
+/** The time that is reserved, at the end of an invocation, to record and log its results. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
-/** The time at the end of an invocation that is reserved to answer its caller. */
+/** The time that is reserved, at the end of an invocation, to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
 /** The number of simultaneous passes: enough that a few hanging clusters delay no others, few enough for a small function. */

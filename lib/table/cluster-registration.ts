@@ -26,7 +26,7 @@ interface RegisterOptions {
 /**
  * Registers a spec, unless the same spec is already registered. A different spec gets a new generation. If the name was
  * registered earlier, its generations continue: otherwise its ranges would count as newer than the spec.
- * @throws TableError `ChangedMeanwhile` if the registration has another generation than `replaces`, unless it has the same spec.
+ * @throws TableError `ChangedMeanwhile` if the registration has a different spec, and a generation other than `replaces`.
  */
 export async function registerCluster(
   table: KeyValueTable,

@@ -33,7 +33,8 @@ type Written<Decision> =
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
  * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
  * happen, another writer may have built on it.
- * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. For `recent`, the item is read first.
+ * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. If it returns none for `recent`,
+ *   the item is read, and `decide` runs again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,

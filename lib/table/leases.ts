@@ -14,7 +14,7 @@ const REMEDY = 'correct it, or remove it, which ends all deregistrations of the 
 
 /**
  * The item stays in the table for this long after its last lease or withdrawal has ended. If it were deleted during an
- * outage of the functions, a healthy server without a lease could be removed if the first probe after the outage failed.
+ * outage of the functions, one failed probe after the outage could remove a healthy server, because it has no lease.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 

@@ -59,7 +59,7 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** The figures of all clusters of a stack, once a minute. Parts of a large fleet have their own: add them up, except percentages. */
+/** The figures of a stack's clusters, once a minute. Each part of a large fleet has figures, which add up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   | 'clustersJudged'
@@ -83,7 +83,7 @@ export const SAMPLE_UNITS = {
 
 export type SampleName = keyof typeof SAMPLE_UNITS;
 
-/** The types of findings that upstream counts. It counts `invalid` only for cluster IPs. */
+/** The types of findings that upstream counts. Upstream counts `invalid` only for cluster IPs. */
 const UPSTREAM = new Set<FindingType>(['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid']);
 
 /** Returns the counter of a finding: upstream's counter if upstream has one, else `findings`. */

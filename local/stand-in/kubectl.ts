@@ -61,7 +61,7 @@ function openApiOf(version: string, served: readonly ServedResource[]): object {
   return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'stand-in' }, paths: Object.fromEntries(paths) };
 }
 
-/** Returns a reply that allows everything to a SelfSubjectAccessReview; `undefined` for any other request. */
+/** Returns the reply to a SelfSubjectAccessReview: everything is allowed; `undefined` for any other request. */
 export function accessReviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
   const { kind, apiVersion } = REVIEWS;

@@ -55,7 +55,7 @@ const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
 /** The number of first passes that do not count: they open connections, write the endpoints, and run uncompiled code. */
 const COLD = 20;
 
-/** Measures warm ticks of kubernetes-service with three API servers on the loopback, and for comparison only their requests. */
+/** Measures warm ticks of kubernetes-service with three API servers on the loopback, and for comparison, their requests alone. */
 export async function warmTick(folder: string, rounds: number): Promise<Figure> {
   await bundle(folder, ['tools/bench/tick-passes.ts']);
   const apiServers = await startApiServers(await readyStandIn(), IDENTITY, ADDRESSES);

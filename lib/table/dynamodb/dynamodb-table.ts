@@ -131,8 +131,8 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
 
   /**
    * Returns the outcome of a failed write, or throws the failure. If the write had a single attempt and the table refused
-   * it, the write did not happen. Of several attempts, an earlier one may have succeeded although its reply was lost, which
-   * the traces in the current item prove (`provenResult`). If the previous item is unchanged, the failure is thrown,
+   * it, the write did not happen. Of several attempts, an earlier one may have succeeded although its reply was lost: then
+   * the traces in the current item prove it (`provenResult`). If the previous item is unchanged, the failure is thrown,
    * because an attempt may still be in flight.
    */
   const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {
