@@ -86,7 +86,7 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass, publishes its changes, and notes a cluster that did not answer, so that its ticks get separate messages. */
+/** Records a pass and publishes its changes. Notes a cluster that did not answer: its ticks share no message with answering ones. */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,

@@ -96,7 +96,7 @@ function named(name: string, loops: readonly string[]): string[] {
 
 export interface ClusterHealth {
   readonly paused?: true;
-  /** The loops that failed three times in a row, or have no recorded success within `overdueAfterMs`. */
+  /** The loops that failed three times in a row, or that have no recorded success within `overdueAfterMs`. */
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
   readonly withoutLiveLease?: boolean;

@@ -151,7 +151,7 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   return groups;
 }
 
-/** Returns whether the URL has a loopback address, as for a test cluster on the user's own machine. */
+/** Returns whether the URL has a loopback address, such as that of a test cluster on the user's own machine. */
 function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);

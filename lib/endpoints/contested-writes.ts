@@ -44,7 +44,7 @@ export interface ContestObservation {
   readonly isForeign: boolean;
   /** The resourceVersions that the pass read; a missing object has an empty text. */
   readonly versions: readonly string[];
-  /** True if the objects publish no address, or one that must not be published. A pass always corrects this immediately. */
+  /** True if the objects publish no address, or an address that must not be published. A pass always corrects this immediately. */
   readonly urgent: boolean;
   readonly nowMs: number;
   readonly intervalMs: number;

@@ -25,7 +25,7 @@ export interface TlsMaterial {
 export interface ApiServerAccess {
   /** The scheme, host and port, such as `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** The path of the kubeconfig's server URL, which precedes the path of every request. Usually empty. */
+  /** The path in the server URL of the kubeconfig. It precedes the path of every request, and is usually empty. */
   readonly basePath: string;
   /** The name of the kubeconfig in messages, such as `kubeconfig in secret kbc/prod-eu-1`. */
   readonly source: string;

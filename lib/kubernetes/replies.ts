@@ -32,7 +32,7 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   }
 }
 
-/** Returns whether the API server is too old for the kind. It sends plain text if it does not even know the API group. */
+/** Returns whether the API server is too old for the kind. A server that does not even know the API group sends plain text. */
 export function isNotServed(reply: ApiReply): boolean {
   const { message } = statusOf(reply);
   return (

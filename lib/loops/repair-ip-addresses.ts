@@ -127,8 +127,8 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 }
 
 /**
- * Corrects faults one by one. A refused object is a finding; a refused kind of correction is a single finding. An IPAddress in
- * `replaced` is not deleted without replacement. Returns in `last` the fault at which an error ended the corrections.
+ * Corrects faults one by one. A refused object is a finding; a refused kind of correction is a single finding. Does not delete
+ * the IPAddresses in `replaced`, which must be replaced. Returns in `last` the fault at which an error ended the corrections.
  */
 async function correctEach(
   kubernetes: ClusterPort,

@@ -14,7 +14,7 @@ export interface HoldTerms {
   /** The owner, in the syntax of a label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, with a letter or digit first and last. */
   readonly owner: string;
   readonly untilMs?: number;
-  /** The Services that may claim the items: `any`, or those whose label `kube-bootstrap-controller/hold-owner` is the owner. */
+  /** The Services that may claim the items: `any`, or those whose label `kube-bootstrap-controller/hold-owner` equals the owner. */
   readonly takenUpBy: 'any' | 'owner';
   readonly requestId?: string;
 }
