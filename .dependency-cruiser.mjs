@@ -53,7 +53,7 @@ const arrows = {
   cli: ['lib', 'local', 'tools/check-node.mjs'],
 };
 
-/** The folders without I/O, a clock or randomness. The linter forbids the globals in these folders. */
+/** The folders without I/O, a clock or randomness. The linter forbids globals such as `fetch` and `Date` in these folders. */
 const linted = createRequire(import.meta.url)('./.oxlintrc.json').overrides;
 const pure = linted
   .find(({ rules }) => 'eslint/no-restricted-globals' in rules)

@@ -18,7 +18,7 @@ export interface Alarm {
   /** True if the alarm is part of `release-failing`, which rolls an update back. */
   readonly ofRelease?: true;
   readonly condition?: string;
-  /** The section of docs/runbook.md. Absent: the section has the alarm's name. */
+  /** The section of docs/runbook.md. Default: the section with the alarm's name. */
   readonly section?: string;
 }
 

@@ -57,7 +57,7 @@ function compositeAlarm(name: string, description: string, rule: Fields, notific
   };
 }
 
-/** The alarms that a bad release causes: alarms of the stack itself, and of many clusters at the same time. */
+/** The alarms that a bad release causes: alarms about the stack itself, and about many clusters at the same time. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
 /** The conditional parts of the alarm rule. Each part refers to an alarm that only some stacks have. */

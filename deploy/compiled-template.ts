@@ -22,8 +22,8 @@ export function packageHashes(folder: string): HashOfPackage {
 }
 
 /**
- * Adds a hash to the logical ids of the deployment of the API and of the versions of functions, because CloudFormation must
- * create these resources again when their content changes.
+ * Adds a hash to the logical ids of the API's deployment and of function versions, because CloudFormation must create these
+ * resources again when their content changes.
  */
 export function nameReplacedResources<T extends Template>(template: T, hashOf: HashOfPackage): T {
   const { AdmissionApi: api, AdmissionApiResource: resource, AdmissionApiMethod: method } = template.Resources;

@@ -29,7 +29,7 @@ export async function buildAllocatorLayer(folder: string, settings: BuildOptions
   keepMap(outfile, LAYER_FILE);
 }
 
-/** Leaves imports of `lib/allocator` to the layer. */
+/** Makes imports of `lib/allocator` load the module of the layer, so that no package contains a copy. */
 const allocatorFromLayer: Plugin = {
   name: 'allocator-from-layer',
   setup({ onResolve }) {

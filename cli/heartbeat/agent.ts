@@ -118,7 +118,7 @@ function unlessOfTable(error: unknown): TableError {
   throw error;
 }
 
-/** Returns a function that prints each new state of the lease, except `lost`, and when the table stops or starts to answer. */
+/** Returns a function that prints each new state of the lease except `lost`, and the start and end of table outages. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
   return (result) => {

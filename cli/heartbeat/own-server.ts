@@ -39,7 +39,7 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   throw usageError(`--every ${everyMs / 1000}s is too long for leases of ${endpoints.leaseSeconds} s: ${fix}.`);
 }
 
-/** Probes the API server by the current spec, because its port and its probe may have changed since the agent started. */
+/** Probes the API server with the current spec, because its port and its probe may have changed since the agent started. */
 export type AskReadyz = (spec: ClusterSpec, server: OwnServer, signal: AbortSignal) => Promise<ProbeReply>;
 
 /** The kubeconfig is read again after this time, because its certificate may have been renewed. */

@@ -70,7 +70,7 @@ export async function serveTable(
 const MOST_SERIES_CLUSTERS = 1_000;
 const READ_EVERY_MS = 60_000;
 
-/** Reads the status of all clusters once a minute. If the table does not answer, the series stay, with the time of their read. */
+/** Reads the status of all clusters once a minute. If the table does not answer, the series and the time of their read stay. */
 async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor: RunMonitor, ended: AbortSignal) {
   while (!ended.aborted) {
     const table = tableUntil(AbortSignal.any([ended, AbortSignal.timeout(READ_EVERY_MS)]));

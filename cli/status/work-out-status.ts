@@ -141,7 +141,7 @@ function lateness({ loop, lastPass, intervalSeconds }: LoopStatus, nowMs: number
 }
 
 /**
- * Reports that the last pass found no active lease. Otherwise reports each API server that has no lease or an expired lease,
+ * If the last pass found no active lease, reports this. Otherwise reports each API server that has no lease or an expired lease,
  * but only after a recent pass, because the leases are outdated without passes.
  */
 function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): Problem[] {

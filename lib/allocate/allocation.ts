@@ -39,7 +39,7 @@ export interface AllocationOptions {
   /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /** Opens a range from which API servers allocate. If absent, requests to such clusters are refused. */
+  /** Opens a range from which API servers allocate. If absent, requests for such ranges are refused. */
   readonly openHeld?: (
     spec: ClusterSpec,
     range: RangeName,

@@ -21,7 +21,7 @@ import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../util/bounds.ts';
 import { hostOf } from '../util/hosts.ts';
 import { boundedText } from '../util/values.ts';
 
-/** The maximum number of probes that a pass sends at the same time. The up to 16 passes of an invocation send at most 256. */
+/** The maximum number of probes that a pass sends at the same time. With up to 16 passes, an invocation sends at most 256. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
 /** The time for look-ups. With `PROBES_MS`, it leaves 3 s of the 9 s of a pass for reads and writes. */
