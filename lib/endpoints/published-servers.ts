@@ -29,7 +29,7 @@ export interface ServersSeen {
   readonly unresolved: readonly string[];
 }
 
-/** The API servers of one family, and the decision which servers are published. */
+/** The API servers of one family, and the addresses that are published. */
 export interface FamilyServers extends ReadFamily, Pick<ServersSeen, 'spec' | 'nowMs' | 'outcomes'> {
   /** The addresses to publish, in byte order. */
   readonly live: readonly string[];

@@ -23,7 +23,9 @@ export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<Ht
 const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;
 
-/** Returns the key of a connection pool. Each client certificate has its own pool, because it authenticates connections. */
+/**
+ * Returns the key of a connection pool. Each client certificate has its own pool, because TLS authenticates the whole connection.
+ */
 export function poolKey(origin: string, tls: TlsMaterial): string {
   const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = tls;
   const hash = createHash('sha256');

@@ -139,9 +139,9 @@ export interface Withdrawal {
 }
 
 /**
- * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later end.
- * Extends an expired lease to the last time at which the address was published, because a pass that has read the lease
- * may still publish it.
+ * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later end. Extends
+ * an expired lease to the last time at which the address was published, because a pass that has read the lease may still publish
+ * the address.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;

@@ -7,8 +7,8 @@ import { type UnwrittenOptions, unwrittenTable } from '../table/table-views.ts';
 import { CodedError } from '../util/values.ts';
 
 /**
- * The writes that a pass may make. `all`: every write. `bookkeeping`: only writes to the table, except to ranges from which
- * the table allocates. `none`: no write, for a stack that does not own the cluster, or for a dry run.
+ * The writes that a pass may make. `all`: every write. `bookkeeping`: only writes to the table, but not to ranges from which the
+ * table allocates. `none`: no write, for a stack that does not own the cluster, or for a dry run.
  */
 export type Writes = 'all' | 'bookkeeping' | 'none';
 
