@@ -14,7 +14,10 @@ import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/** Idle connections end after this time. API servers end theirs after only 90 s, so no review is sent on an ending connection. */
+/**
+ * The time after which idle connections end. API servers end idle connections after 90 s. If this server ended one first, the
+ * next review on it could fail.
+ */
 const KEEP_ALIVE_MS = 100_000;
 
 /**
@@ -46,6 +49,7 @@ export async function openAdmission(
 
 /**
  * Writes the files of `deploy/` for an API server on this machine to `folder`, which belongs to this user. `ca` is PEM.
+ * @returns the files for the flag `--admission-control-config-file` and for `kubectl apply -f`
  * @throws StartError if the folder is not safe
  */
 export async function writeAdmissionFiles(
@@ -78,7 +82,8 @@ async function shipped(name: string): Promise<any> {
 }
 
 /**
- * Serves the handler over HTTPS on the loopback, in place of a function URL. Returns a function that ends the server.
+ * Serves the handler over HTTPS on the loopback, in place of a function URL. Refuses a request without the token before it reads
+ * the body. Returns a function that ends the server.
  * @throws StartError if the port is not free
  */
 export async function serveAdmission(

@@ -32,7 +32,10 @@ type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange>;
 /** Returns whether API servers allocate this address, which is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
-/** Returns a function that enters the cluster IPs of a Service. @throws RepairError `BadRange` if two ranges have one family */
+/**
+ * Returns a function that enters each cluster IP of a Service into the range of its IP family.
+ * @throws RepairError `BadRange` if two ranges have the same family: each would count the addresses of the other as leaks
+ */
 export function clusterIpClaims(ranges: readonly ClaimedRange[], isServed: IsServed = () => false): EnterClaims {
   const families = byFamily(ranges);
   return (service, findings) => {

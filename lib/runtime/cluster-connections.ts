@@ -55,7 +55,10 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 
-/** The connections of this process. After a refused credential or certificate, the same pass reads the kubeconfig again. */
+/**
+ * The connections of this process. After a refused credential or certificate, the same pass reads the kubeconfig again. After an
+ * unreachable server, the next pass does.
+ */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();

@@ -22,8 +22,9 @@ export interface PassKubeconfig {
 }
 
 /**
- * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. Later
- * requests with the former kubeconfig fail without a connection, because verifying a long chain takes 0.5 s of CPU time.
+ * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification. After
+ * a failed verification, later requests with the same kubeconfig fail without a connection, because verifying a long chain takes
+ * 0.5 s of CPU time.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
@@ -126,7 +127,7 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/** Returns whether passes of a loop can use another API server, assuming that all have certificates for the server name. */
+/** Returns whether passes of a loop can use another API server, if all have certificates for the kubeconfig's server name. */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;

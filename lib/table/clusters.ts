@@ -74,7 +74,10 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
   return item && decodeItem(item, pauseShape, SCHEMA).paused;
 }
 
-/** Returns all registrations in byte order of names. @throws TableError if the pause of all clusters is unreadable. */
+/**
+ * Returns all registrations in byte order of names. A registration that does not parse is in `unreadable`.
+ * @throws TableError if the pause of all clusters does not parse.
+ */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   return clustersIn(await table.list(CLUSTERS, ''));
 }

@@ -90,8 +90,9 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
 
   return {
     /**
-     * Allocates all items or no item. An item that the request names twice is refused as allocated. An item with an
-     * expired hold stays allocated until a pass has seen that no Service has it.
+     * Allocates all items or no item. Requested values are allocated first, so that `undefined` (any item) takes none of
+     * them. A value that the request contains twice is refused as allocated. An item with an expired hold stays allocated
+     * until a pass has seen that no Service has it.
      */
     allocate: async (requested: readonly Requested[], allocateOptions: AllocateOptions = {}): Promise<Allocated> =>
       updateInTurn((each) => {

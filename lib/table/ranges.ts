@@ -31,8 +31,9 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 }
 
 /**
- * Saves a range if its table item is still `previous`, as `CreateOrUpdate` does
- * (`pkg/registry/core/service/allocator/storage/storage.go`). A save without a change writes nothing and returns `won`.
+ * Saves a range if its table item is still `previous`; otherwise returns `lost`, where upstream's `CreateOrUpdate`
+ * (`pkg/registry/core/service/allocator/storage/storage.go`) returns a Conflict. A save without a change writes nothing and
+ * returns `won`.
  */
 export async function saveRange(
   table: KeyValueTable,
@@ -67,12 +68,13 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 
 /** The number of bytes that are reserved for all parts of the table item except bitmaps, holds and unclaimed items. */
 const OTHER_BYTES = 4 * 1024;
-/** The maximum size of all holds of a range, because DynamoDB charges by size. Each address of a /24 may have its own hold. */
+/** The maximum size of all holds of a range, because DynamoDB charges by size: enough for one hold for each address of a /24. */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
  * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), drops the strikes of the
- * highest addresses, from `once` before `twice`. A later pass records them again.
+ * highest addresses: those in `once` before those in `twice`, because the next strike frees an item in `twice`. A later pass
+ * records the dropped strikes again.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>

@@ -51,7 +51,10 @@ export function defaulted(service: StoredService): StoredService {
   };
 }
 
-/** Returns a changed spec without the node ports that its new type does not use (`dropTypeDependentFields`). */
+/**
+ * Returns a changed spec without the node ports that its new type does not use, unless the change sets other node ports
+ * (`dropTypeDependentFields` of `pkg/registry/core/service/strategy.go`).
+ */
 export function withoutUnusedPorts(before: StoredServiceSpec, after: StoredServiceSpec): StoredServiceSpec {
   const changed = nodePortsOf(after).some((port) => !nodePortsOf(before).includes(port));
   const usesPorts = ({ type = 'ClusterIP' }: StoredServiceSpec) => type === 'NodePort' || type === 'LoadBalancer';
