@@ -54,8 +54,8 @@ export function newRunKey(): string {
 
 /**
  * Returns the reason to refuse a request before its body is read. Other users of this machine and web pages in its browsers can
- * connect to a loopback port. But a page sends its `Origin`, a page with DNS rebinding sends its `Host`, and none of them has the
- * key.
+ * connect to a loopback port. But a page sends its `Origin`, a page with DNS rebinding sends its `Host`, and only processes of this
+ * user know the key.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;

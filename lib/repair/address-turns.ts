@@ -8,7 +8,10 @@ import type { AddressFault } from './address-faults.ts';
  * ago. An API server creates the IPAddress before it stores the Service, in one request, which takes at most 60 s.
  */
 const SETTLED_AFTER_MS = 65_000;
-/** The most faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`), and the most others that it lists or saves. */
+/**
+ * The maximum number of faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`). Also the maximum number of faults
+ * without a correction that a pass lists, and of uids that a pass saves.
+ */
 const MOST_FAULTS = 200;
 /** A pass may create this many IPAddresses in place of one other correction: an address without one could be allocated again. */
 const CREATED_FOR_ONE = 5;

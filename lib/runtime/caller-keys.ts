@@ -6,7 +6,7 @@ export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;
 
 /**
  * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the caller's identity, so a key authenticates it.
- * @param stack absent in a process that is not a function. It needs no caller key, because its user has rights on the table
+ * @param stack absent in a process that is not a function. Such a process needs no key, because its user has rights on the table
  */
 export function callerRefusal(
   { name, callerKeys }: ClusterSpec,

@@ -63,7 +63,7 @@ interface Clock {
   readonly startDeadline: StartDeadline;
 }
 
-/** Returns the result of `work`. Gives `work` a deadline, which it must obey. */
+/** Returns the result of `work`. Gives a deadline to `work`, which must end by then. */
 export async function withDeadline<T>(
   { startDeadline: start }: Clock,
   ms: number,

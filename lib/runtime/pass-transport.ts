@@ -155,9 +155,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first`. After a request without an answer or with a 5xx, it uses the transport that `find`
- * returns, for the rest of the pass. It repeats a request without an answer only if this is a GET or was not sent. The caller
- * repeats other requests.
+ * Returns a transport that uses `first` until a request gets no answer or a 5xx, and then the result of `find` for the rest of the
+ * pass. Repeats a request without an answer only if it is a GET or was not sent. The caller repeats other requests.
  */
 export function orOther(
   first: Transport,

@@ -174,7 +174,7 @@ interface NamedEntry {
   readonly serviceRef?: { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined;
 }
 
-/** Returns what identifies an entry: its address, host name or source. Two entries with the same name are duplicates. */
+/** Returns the name of an entry: its address, host name or source. Two entries with the same name are duplicates. */
 export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
   if (own !== undefined) return canonicalAddress(own) ?? own;
   return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;

@@ -92,7 +92,7 @@ export type TableErrorCode =
   | 'ItemTooLarge'
   | 'SchemaTooNew'
   | 'Corrupt'
-  /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads the item again. */
+  /** A guaranteed update lost every attempt, or an attempt has an unclear outcome. The next pass reads the item again. */
   | 'Contended'
   /** The registration that the caller wanted to replace has changed. */
   | 'ChangedMeanwhile'

@@ -29,7 +29,7 @@ const common = {
  */
 const requestShape = z.discriminatedUnion('state', [
   z.object({ ...common, state: z.literal('begun') }),
-  /** The request failed, and its items are being released. `answer` is the JSON that the caller gets after that. */
+  /** The request failed, and its items are being released. `answer` is the JSON that the caller gets after the release. */
   z.object({ ...common, state: z.literal('rollingBack'), answer: z.string() }),
   z.object({ ...common, state: z.literal('done'), answer: z.string() }),
 ]);

@@ -64,7 +64,7 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
-/** A few earlier writes suffice, because one pass at a time writes a record. With more, small records would exceed 1 KB. */
+/** A record remembers this many earlier writes. One pass at a time writes it. With more, records of small clusters exceed 1 KB. */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;

@@ -1,4 +1,4 @@
-/** Returns the wait after a failed attempt, which doubles from attempt to attempt. The first attempt has number 0. */
+/** Returns the wait after a failed attempt: twice as long after each attempt. The first attempt has number 0. */
 export function doubledMs(firstMs: number, attempt: number, longestMs: number): number {
   return Math.min(firstMs * 2 ** attempt, longestMs);
 }

@@ -40,7 +40,7 @@ export const BOUNDS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** The longest credential. Each reply is searched for it, which takes time. Kubernetes and AWS issue tokens of 1 to 2 KB. */
+/** The longest credential, because each reply is searched for the credential. Kubernetes and AWS issue tokens of 1 to 2 KB. */
 export const LONGEST_TOKEN = 4_096;
 
 /** The longest text from outside. It is about four times as long as the longest name that the API accepts. */

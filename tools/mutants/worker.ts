@@ -28,7 +28,7 @@ export interface Message {
 
 export type MutantVerdict = 'killed' | 'survived' | 'unreached';
 
-/** A test, and what was measured while it ran without a mutant. */
+/** A test, with the measurements of a run without a mutant. */
 interface Measured {
   readonly test: CollectedTest;
   readonly reached: ReadonlySet<number>;
