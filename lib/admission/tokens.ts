@@ -32,7 +32,10 @@ const KEEP_MS = 5 * 60_000;
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** Requests with a valid token cause at most one read of their cluster's tokens within this time. */
 const READ_AGAIN_MS = 10_000;
-/** How often unknown tokens cause a look-up of their cluster and of at most `MOST_WAITING_READ` others. */
+/**
+ * The limit of look-ups for unknown tokens. A look-up reads the tokens of the request's cluster, and of at most
+ * `MOST_WAITING_READ` other clusters.
+ */
 const LOOK_UPS = { burst: 100, eachSecond: 2 };
 const MOST_WAITING_READ = 25;
 /** The shortest time between two reads of the cluster list, which is read only while unknown tokens exceed `LOOK_UPS`. */

@@ -3,7 +3,7 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** A bitmap covers only this many addresses at the beginning of an IPv6 network. The first of them has no bit. */
+/** In an IPv6 network, a bitmap covers only the first addresses: this many, including the network address, which has no bit. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**
@@ -20,7 +20,7 @@ export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator | Refus
   return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
-/** Returns upstream's refusal, which prints an address in canonical form. */
+/** Returns upstream's refusal of an address outside the range. The message contains the address in canonical form. */
 export function ipNotInRange(address: string, spec: string): Refusal {
   const shown = canonicalAddress(address) ?? address;
   return refused(
@@ -59,7 +59,7 @@ function usableAddresses(network: Network): number {
 function ipv4Numbering(network: Network) {
   const base = Number(network.base);
   return {
-    /** Returns NaN if `address` is not an address of this family. An address outside the network also has a number. */
+    /** Returns the number of an address inside or outside the network; NaN if `address` is not an address of this family. */
     numberOf(address: string): number {
       const value = parseIPv4(address);
       return value === undefined ? anyNumberOf(network, address) : value - base;

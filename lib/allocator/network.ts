@@ -90,7 +90,7 @@ export function usableIntervals(networks: readonly Network[], family: IPFamily):
   return merged;
 }
 
-/** Returns how many elements satisfy `isBefore`, by binary search: these must be the first elements of the list. */
+/** Returns, by binary search, how many elements satisfy `isBefore`. These elements must come first in `sorted`. */
 export function countBefore<Element>(sorted: readonly Element[], isBefore: (element: Element) => boolean): number {
   let [from, to] = [0, sorted.length];
   while (from < to) {

@@ -24,7 +24,7 @@ import { boundedText } from '../util/values.ts';
 /** The maximum number of probes that a pass sends at the same time. With up to 16 passes, an invocation sends at most 256. */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
-/** The time for look-ups. With `PROBES_MS`, it leaves 3 s of the 9 s of a pass for reads and writes. */
+/** The time for look-ups. Look-ups and probes (`PROBES_MS`) leave 3 s of the 9 s of a pass for reads and writes. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 
@@ -70,7 +70,7 @@ export async function probeServers(
   }
 }
 
-/** Probes the servers without agents. If a family is silent, also probes its servers with agents, to test our own network. */
+/** Probes servers that have no agent. If a family is silent, also probes its servers that have agents, to test our network. */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
   { addresses: expected, families }: ResolvedAddresses,
@@ -94,7 +94,7 @@ async function probeWithWitnesses(
   return withoutStarting(expected, new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]));
 }
 
-/** Turns a server's refusal into `unknown` if another accepts the credential: the first may not have loaded its roles yet. */
+/** If one server accepts the credential, turns refusals of others into `unknown`: they may not have loaded their roles yet. */
 function withoutStarting(
   expected: readonly ProbedAddress[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,
@@ -202,7 +202,7 @@ function publishable(records: ParsedRecords, { host }: SharedHostSpec, spec: Clu
   return { addresses, findings };
 }
 
-/** The records of a source by their canonical texts. The value is the address, or `undefined` if the record is not an address. */
+/** Maps the canonical text of each record of a source to its address, or to `undefined` if the record is not an address. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -249,8 +249,8 @@ export function ticksOfATurn(addresses: number): number {
 }
 
 /**
- * Returns the addresses in the order in which to probe them, because many silent addresses can use up the time of the pass.
- * Published addresses come first, beginning with the oldest refresh or miss. The other addresses are shuffled.
+ * Returns the addresses in the order of their probes. Many silent addresses can use up the time of the pass, so published
+ * addresses come first, beginning with the oldest refresh or miss. The other addresses are shuffled.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],

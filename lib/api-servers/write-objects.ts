@@ -47,13 +47,13 @@ export async function publish(kubernetes: ClusterPort, publication: Publication)
 
 export interface WrittenObjects {
   readonly changes: readonly string[];
-  /** The written objects, as the API server stored them. If writes are only reported, the objects in the report. */
+  /** The written objects, as the API server stored them. If the pass only reports its writes, the objects that it would write. */
   readonly objects: PublishedObjects;
   readonly isWithheld: boolean;
   readonly failure?: WriteFailure;
 }
 
-/** Makes the writes in order. A failed create or update ends them, so that no slice is written without its Endpoints. */
+/** Makes the writes in order. Stops after a failed create or update, so that no slice is written without its Endpoints. */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
   let objects: PublishedObjects = {};
@@ -72,7 +72,7 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   return { changes, objects, isWithheld, ...defined({ failure }) };
 }
 
-/** If the failure concerns only the written object, returns it in a result. Throws any other failure. */
+/** If the failure concerns only the written object, returns a result that contains the failure. Throws any other failure. */
 function failedWrite(failure: unknown): WrittenObjects {
   if (!isFaultOfObject(failure)) throw failure;
   return { changes: [], objects: {}, isWithheld: false, failure };
@@ -113,7 +113,7 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
 
 type Refusal = Exclude<CreateResult<unknown> | UpdateResult<unknown>, { readonly object: unknown }>;
 
-/** @param what the text for the object in messages, such as `Service default/kubernetes` */
+/** @param what a text that names the object in messages, such as `Service default/kubernetes` */
 function failureOf(refusal: Refusal, what: string, cause?: ClusterError): EndpointsError {
   const since = 'by another writer after this pass read it; the next pass reads it again';
   const failed = (code: EndpointsErrorCode, why: string) =>
@@ -142,7 +142,7 @@ const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 export interface ServicePass {
   readonly kubernetes: ClusterPort;
   readonly spec: ClusterSpec;
-  /** Waits for this time, but no longer than until the deadline of the pass. */
+  /** Waits for this time, but at most until the deadline of the pass. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
@@ -204,7 +204,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   return { changes, errors: [failureOf(result, `Service ${SERVICE}`, cause)], isMissing: true };
 }
 
-/** Creates the Service as soon as the API server can allocate. If the last attempt fails too, the next pass tries again. */
+/** Tries to create the Service until the API server can allocate an address. If all attempts fail, the next pass tries again. */
 async function createOnceAllocatable({ kubernetes, pause }: ServicePass, desired: ServiceObject) {
   let result = await kubernetes.create(desired);
   for (const ms of ALLOCATOR_PAUSES_MS) {

@@ -5,7 +5,7 @@ import { httpStatusOf, isDenied, isNotAuthenticated, isThrottled, nameOfError } 
 
 interface FailedCall {
   readonly call: string;
-  /** The name of the service in VPC endpoints. */
+  /** The AWS service, as it is named in VPC endpoints, such as `sts`. */
   readonly service: string;
   readonly region: string;
   readonly ifDenied: string;

@@ -14,7 +14,7 @@ const LONGEST_CALL_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
 
-/** Returns a reader that caches clients and credentials of roles, but no kubeconfig. The AWS SDK chooses absent `options`. */
+/** Returns a reader that caches AWS clients and the credentials of roles, but no kubeconfig. */
 export function kubeconfigReader(options: AwsAccount & Partial<CallLimits> = {}): KubeconfigSources['read'] {
   const shared = clientOptions(options);
   const roles = new Map<string, Credentials>();
@@ -113,7 +113,7 @@ export function kubeconfigSources(account: AwsAccount = {}): KubeconfigSources {
   return { read: kubeconfigReader(account), requestToken: tokenRequester(account) };
 }
 
-/** Returns a requester that uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
+/** Returns a requester of tokens. It uses the regional endpoint of AWS STS, because the global endpoint issues no tokens. */
 export function tokenRequester(account: AwsAccount): KubeconfigSources['requestToken'] {
   const client = new STSClient(clientOptions(account));
   return async (audience) => {

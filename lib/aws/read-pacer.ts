@@ -5,7 +5,7 @@ import type { ClusterSpec } from '../spec/cluster-spec.ts';
 /** The number of reads that may begin at the same time: the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/** How long reads are slow after one was throttled. Ten slow processes stay within Parameter Store's 40 reads per second. */
+/** How long reads stay slow after a throttled read. Ten processes with slow reads stay within Parameter Store's 40 per second. */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 
@@ -13,7 +13,7 @@ const THROTTLED_READ_EVERY_MS = 250;
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: Sleep;
-  /** The scheduled time of the last read. It is in the past after idle time, so that `READS_AT_ONCE` reads begin at once. */
+  /** The scheduled time of the last read. After idle time, it is in the past, so that `READS_AT_ONCE` reads begin at once. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

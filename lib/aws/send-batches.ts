@@ -9,7 +9,7 @@ export interface OutgoingMessage {
   readonly delaySeconds: number;
 }
 
-/** A message that could not be sent, or that may not have been sent. */
+/** An unsent message, or a message that may or may not have been sent. */
 export interface Unsent<Message> {
   readonly message: Message;
   readonly error: SendError;
@@ -35,7 +35,7 @@ export class SendError extends CodedError<SendErrorCode> {
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
-/** @param sendBatch sends a batch, and returns for each message the reason if it was refused, or else `undefined` */
+/** @param sendBatch sends a batch, and returns for each message the reason for its refusal, or `undefined` if it was sent */
 function sender<Sent>(
   sendBatch: (batch: readonly Sent[], signal: AbortSignal) => Promise<readonly (string | undefined)[]>,
   errorOf: (why: string, cause?: unknown) => SendError,

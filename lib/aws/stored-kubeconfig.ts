@@ -17,7 +17,7 @@ export interface KubeconfigSources {
   readonly requestToken: (audience: string) => Promise<string>;
 }
 
-/** Returns where a kubeconfig is stored, its name for messages, and the IAM action that reads it. */
+/** Returns the store and the name of a kubeconfig, its description for messages, and the IAM action that reads it. */
 export function placeOf(stored: StoredKubeconfig) {
   if ('ssm' in stored) {
     const { ssm: name } = stored;

@@ -3,7 +3,7 @@ import type { FoundAddresses } from '../kubernetes/cluster-port.ts';
 import { badConfiguration, callFailure } from './call-failure.ts';
 import { type AwsAccount, clientOptions, nameOfError } from './sdk.ts';
 
-/** Returns the ids of a target group's healthy targets; with type `ip`, they are addresses. Throws a `ClusterError`. */
+/** Returns the ids of a target group's healthy targets. With target type `ip`, the ids are addresses. Throws a `ClusterError`. */
 export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<FoundAddresses>;
 
 /** The states of targets to which a load balancer sends no requests. A target in any other state may be healthy. */

@@ -1,6 +1,7 @@
 /**
  * The types of findings; the first seven are the `type` labels of upstream's counters. `stays`: does not resolve automatically.
- * `acute`: requires action, and ends with its cause. `passes`: requires no action: the loops resolve it, or it is information.
+ * `acute`: requires action, and disappears when its cause is removed. `passes`: requires no action, because the loops resolve the
+ * finding, or because it is only information.
  */
 const FINDINGS = {
   leak: 'passes',
@@ -59,7 +60,7 @@ export interface Regarding {
 
 export interface EventDraft {
   readonly regarding: Regarding;
-  /** If absent, the type is `Warning`. */
+  /** The type of the event. Default: `Warning`. */
   readonly type?: 'Normal';
   /** Upstream's reason, such as `ClusterIPNotAllocated`. Events about API servers have reasons of this project. */
   readonly reason: string;
@@ -78,7 +79,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often passes reported an event, and when they last reported and wrote it. A run record has one sighting per event name. */
+/** How often an event was reported, and the times of its last report and write. A run record has one sighting per event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

@@ -60,5 +60,5 @@ export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 /** A Service with this label claims the items that are held for the owner in the value of the label. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
 
-/** The field manager of our writes in `metadata.managedFields`, and the manager in the label of our EndpointSlices. */
+/** The name of this project in `metadata.managedFields`, and in the label `managed-by` of our EndpointSlices. */
 export const FIELD_MANAGER = 'kube-bootstrap-controller';

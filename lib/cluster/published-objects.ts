@@ -112,7 +112,7 @@ export function addressesIn(object: EndpointsObject | EndpointSliceObject | unde
   ].map((text) => canonicalAddress(text) ?? text);
 }
 
-/** Returns what Endpoints or a slice publish, such as ` with 10.0.0.1, 10.0.0.2 :6443`; an empty text for other objects. */
+/** Describes the addresses of Endpoints or a slice: ` with 10.0.0.1, 10.0.0.2 :6443`. Returns an empty text for other kinds. */
 export function describePublished(object: KubernetesObject): string {
   if (object.kind !== 'Endpoints' && object.kind !== 'EndpointSlice') return '';
   const { subsets, ports }: Partial<EndpointsObject & EndpointSliceObject> = object;

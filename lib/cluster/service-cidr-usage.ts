@@ -5,9 +5,9 @@ const listOf = <Shape extends z.core.$ZodShape>(shape: Shape) => z.readonly(z.ar
 
 /** The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run record. */
 const usageShape = z.object({
-  /** The total usage of the ServiceCIDRs of each family, the default family first. */
+  /** For each family, the total usage of its ServiceCIDRs. The default family comes first. */
   sums: listOf({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount }),
-  /** The networks of the default ServiceCIDR, and then the fullest other networks, up to a limit. */
+  /** The networks of the default ServiceCIDR first, and then the fullest of the other networks, up to a limit. */
   networks: listOf({
     name: z.string(),
     cidr: z.string(),

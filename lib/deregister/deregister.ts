@@ -55,7 +55,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
 }
 
-/** Returns a refusal, if any. The write is conditional on `leases`, so that two callers cannot withdraw the last two addresses. */
+/** Returns a refusal, if any. The write requires unchanged `leases`, so two callers cannot withdraw the last two addresses. */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
   leases: readonly Lease[],

@@ -66,7 +66,7 @@ export async function removeAddress(request: RemovalRequest, mayBeAdded: boolean
   }
 }
 
-/** Returns the addresses of the same family that stay published when the address is removed. */
+/** Returns the addresses of the same family that stay published after the removal of the address in `request`. */
 export function othersLive(request: RemovalRequest, leases: readonly Lease[]): string[] {
   const live = publishedAddresses(leases, knownAddresses(request.spec, leases), request.nowMs());
   const { isOf } = familyOf(request);
@@ -106,7 +106,7 @@ async function writeWithout(removal: Removal): Promise<Pick<WrittenObjects, 'cha
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
-/** Annotates each object that lacks the address. The API server then refuses the write of a pass that read the object before. */
+/** Annotates each object that lacks the address. The API server then refuses the write of a pass that read the object earlier. */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
   for (const ref of Object.values(family.refs)) {
@@ -122,7 +122,7 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
   return changes;
 }
 
-/** Returns true if an object publishes the address; with `mayBeAdded`, also if a pass may be about to create an object with it. */
+/** Returns true if an object publishes the address; with `mayBeAdded`, also if a pass may be about to create such an object. */
 async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
   const { refs } = family;
   const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;

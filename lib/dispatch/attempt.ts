@@ -18,7 +18,7 @@ export interface Batch extends LoopInvocation {
   readonly pausedAll: Pause | undefined;
 }
 
-/** `resumed` is the spec of a cluster that answers again. `unreached`: there was no time left in which the pass could begin. */
+/** `resumed`: the spec, if the cluster answers again. `unreached`: no time was left to begin the pass. */
 type Result =
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
@@ -26,7 +26,7 @@ type Result =
 
 export type Attempt = { readonly name: string } & Result;
 
-/** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
+/** If the loop's pass for a cluster is due, runs the pass within a deadline of its own. Never throws. */
 async function attemptPass(batch: Batch, name: string): Promise<Result> {
   const { loop, environment, telemetry, remainingMs } = batch;
   const startedAtMs = environment.nowMs();
@@ -86,7 +86,7 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass and publishes its changes. Notes a cluster that did not answer: its ticks share no message with answering ones. */
+/** Records a pass and publishes its changes. Marks an unreachable cluster: its ticks share no message with reachable clusters. */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
@@ -111,7 +111,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Runs the passes of the named clusters: first those of clusters that are not suspects, then those of the suspects one by one. */
+/** Runs the passes of the named clusters: first for the clusters that are not suspects, and then for each suspect by itself. */
 export async function attemptApart(batch: Batch, names: readonly string[], { suspects }: SetApart): Promise<Attempt[]> {
   const { alone = [], others = [] } = Object.groupBy(names, (name) => (suspects.has(name) ? 'alone' : 'others'));
   const attempts = await attemptAll(batch, others, false);
@@ -119,7 +119,7 @@ export async function attemptApart(batch: Batch, names: readonly string[], { sus
   return attempts;
 }
 
-/** The environments whose first passes have ended. First passes also load code, so a block by them makes no cluster suspect. */
+/** Environments whose first passes have ended. First passes also load code: if they block the process, no cluster is suspect. */
 const WARM = new WeakSet<Environment>();
 
 export async function attemptAll(batch: Batch, clusters: readonly string[], ofSuspects: boolean): Promise<Attempt[]> {

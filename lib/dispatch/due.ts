@@ -8,7 +8,7 @@ import { doubledMs } from '../util/back-off.ts';
 export interface Timing {
   readonly nowMs: number;
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
-  /** True if passes of an unreachable cluster run less often, because the clusters share this loop's queue. */
+  /** True for a loop whose clusters share a queue. Passes of an unreachable cluster then run less often. */
   readonly backsOff: boolean;
 }
 
@@ -18,7 +18,7 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
 
-/** Returns whether the error means an unavailable API server, and no probe was answered. False for an error of the table. */
+/** Returns true if no probe was answered and the error means an unavailable API server; false for an error of the table. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);
@@ -38,7 +38,7 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/** Returns the delay after passes without an answer. It doubles from the second such pass on, because a packet may be lost. */
+/** Returns the delay after passes without an answer. The first such pass does not double the delay: a packet may be lost. */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, doubledMs(intervalMs, doublings, LONGEST_BACKOFF_MS));
@@ -61,8 +61,8 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
 }
 
 /**
- * Returns when a loop's first pass is due: at the next tick or, without an owner, at the next tick after a stack owns the
- * cluster.
+ * Returns when a loop's first pass is due: at the next tick. If no stack owns the cluster yet, at the first tick after a stack
+ * owns it.
  */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;
@@ -73,7 +73,7 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** A loop due at every tick writes a record at least this often. A record of every pass would cost more than the passes. */
+/** A loop that is due at every tick writes a record at least this often. A record per pass would cost more than the passes. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
 /** A loop is overdue after this many intervals without a recorded success, or this many failures in a row. */

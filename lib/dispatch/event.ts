@@ -16,7 +16,7 @@ export type DispatchRequest =
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
-      /** The clusters to run passes for. If absent, all registered clusters. */
+      /** The clusters whose passes run. Default: all registered clusters. */
       readonly clusters?: readonly string[];
       /** True if passes run although their interval is not over. Paused clusters stay paused. */
       readonly force: boolean;
@@ -71,7 +71,7 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** Only in ticks of suspect clusters: until this time, each tick is queued when the passes of the previous tick end. */
+  /** Only ticks of suspects have this time. Until then, the next tick is queued as soon as the passes of this tick end. */
   readonly followedUntilMs?: number;
 }
 
@@ -111,7 +111,7 @@ function tickIn(json: unknown, loop: Loop): TickMessage | string {
   return tick.loop === loop ? { ...tick, loop } : `A tick of the loop ${tick.loop}, but this is ${loop}`;
 }
 
-/** Returns how late a tick may run: one period of the loop; at least 30 s for a suspect, whose next tick may not be queued yet. */
+/** Returns how late a tick may run: one period, but at least 30 s for a suspect, because its next tick may not be queued yet. */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }

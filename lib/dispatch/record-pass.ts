@@ -18,12 +18,12 @@ export interface EndedPass {
   readonly durationMs: number;
   /** Absent if the pass was abandoned or threw. */
   readonly report?: PassReport;
-  /** The thrown error, or the failures that did not stop the pass. If the list is not empty, the pass failed. */
+  /** The error that the pass threw, or the failures that did not stop it. If the list is not empty, the pass failed. */
   readonly errors: readonly unknown[];
   /** The number of consecutive passes, including this pass, that ended without an answer (`isWithoutAnswer`). */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
-  /** The stack that owns the cluster, if another stack owns it. */
+  /** The stack that owns the cluster, if that is not this stack. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
   /** The result of writing the Kubernetes events. Absent if the pass threw. */
@@ -71,7 +71,7 @@ function findingsOf({ report }: EndedPass, previous: RunRecord | undefined) {
   return { findings, findingCounts: Object.fromEntries(foundByType(report)) };
 }
 
-/** The counts that a pass without a report keeps from the previous pass. */
+/** If a pass has no report, its record keeps these counts of the previous record. */
 const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
 
 function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
@@ -120,7 +120,7 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/** Writes the run record if it is due or `always` is set. Returns the pass, as failed if the write fails. Never throws. */
+/** Writes the run record if it is due or `always` is set. Returns the pass, marked as failed if the write fails. Never throws. */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
   loop: Loop,

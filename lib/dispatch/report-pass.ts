@@ -83,7 +83,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns one text for all errors of an API server, because every call to a silent server fails, and one for each other error. */
+/** Returns the texts of errors. All errors of one API server share a text, because every call to a silent server fails. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;
@@ -145,7 +145,7 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines, 'changes') }];
 }
 
-/** Returns opened and closed findings. Omits findings that the run record has no room for: the next pass cannot read them. */
+/** Returns opened and closed findings. Omits a finding without room in the run record, because the next pass cannot read it. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const keyed = (findings: readonly RecordedFinding[]) => new Map(findings.map((one) => [keyOf(one), cutFinding(one)]));
@@ -159,7 +159,7 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/** Returns a key that a finding shares with its entry in the run record. It excludes the message, which may differ. */
+/** Returns a key that a finding shares with its entry in the run record. The key excludes the message, which may differ. */
 function keyOf(finding: RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);

@@ -10,7 +10,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns the unreachable and suspect clusters, which share no message with the rest. Returns none if the table is unreadable. */
+/** Returns the unreachable and suspect clusters, which share no message with the rest; no cluster if the table is unreadable. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
@@ -38,9 +38,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks clusters as suspects, which have separate messages, if the process of their passes ended or was blocked. If the process
- * ran a shared message and suspects are few, also queues a separate tick for each: their other ticks of this minute share
- * messages. Never throws.
+ * Marks clusters as suspects if the process of their passes ended or was blocked. From the next minute on, suspects have separate
+ * messages. If the clusters were not suspects yet, and there are few suspects, also queues a separate tick now for each marked
+ * cluster, because the other ticks of this minute share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -80,7 +80,7 @@ export async function proveSuspects(invocation: LoopInvocation, clusters: readon
   }).catch(() => undefined);
 }
 
-/** Returns the marked clusters, and the number of all suspects. */
+/** Marks clusters as suspects. Returns the clusters that it marked, and the number of all suspects. */
 async function markSuspects(
   table: KeyValueTable,
   loopOfStack: { readonly stack: string; readonly loop: Loop },

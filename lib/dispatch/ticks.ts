@@ -22,14 +22,14 @@ export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map(
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** True for the first tick of its clusters in this minute. Their other ticks follow within the minute. */
+  /** True if the tick is the first of this minute for its clusters. Further ticks of these clusters follow within the minute. */
   readonly isFirst: boolean;
 }
 
 /** The number of messages that one process can handle in the shortest interval, if the clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The maximum number of suspects with messages of their own: the smallest stack can process so many in the shortest interval. */
+/** The maximum number of suspects with messages of their own: the smallest stack can process them in the shortest interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
 /** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
@@ -52,9 +52,9 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute, the current ones first. A single cluster that answers has no current tick, because this
- * invocation runs its pass. An unreachable or suspect cluster has one tick, after the first ticks of the others, because the
- * passes of an unreachable cluster use all of their time, and a suspect cluster may block its process.
+ * Returns the ticks of the minute, current ticks first. A single cluster that answers has no current tick, because this
+ * invocation runs its pass. An unreachable or suspect cluster has one tick, after the first ticks of all other clusters, because
+ * the passes of an unreachable cluster use all of their time, and a suspect cluster may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -63,7 +63,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  /** Returns the first ticks of some clusters. They are due now, or in a large fleet within `SPREAD_SECONDS`. */
+  /** Returns the first ticks of some clusters. The ticks are due now; in a large fleet, within `SPREAD_SECONDS`. */
   const nowOf = (some: readonly Ticking[]) =>
     spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
@@ -106,8 +106,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. Those that are not `proven` may block a process, so they take turns in the
- * processes that other clusters do not need. If very many are not `proven`, no single cluster is the cause, and all have a tick.
+ * Returns the suspects that have a tick in this minute. A suspect in state `unproven` or `again` may block a process, so these
+ * take turns in the processes that other clusters do not need. If very many suspects are in these states, no single cluster is
+ * the cause, and all have a tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -138,7 +139,7 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/** Returns the next tick of suspect clusters whose passes have ended. If a pass ends its process, no tick follows this minute. */
+/** Returns the next tick of suspects after their passes. If a pass ends the process instead, no tick follows in this minute. */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

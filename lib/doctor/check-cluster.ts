@@ -91,7 +91,7 @@ export async function checkCluster(
   }
 }
 
-/** A write of the endpoints by another writer is reported for this long: more than any delay between two of our corrections. */
+/** How long doctor reports a write of the endpoints by another writer: longer than any delay between two of our corrections. */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

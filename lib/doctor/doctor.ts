@@ -97,7 +97,7 @@ export function checkClock(skewMs: number): readonly DoctorLine[] {
   return [fail('clock', `is ${apart} or more`, fix)];
 }
 
-/** The largest number of waiting messages that is normal. A longer queue is not processed within its minute. */
+/** The maximum number of waiting messages in a healthy queue. A longer queue is not processed within the minute. */
 const MANY = 10_000;
 
 /** Checks the queues of ticks. Sends no message, because a message would be a tick. */

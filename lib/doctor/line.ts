@@ -28,12 +28,12 @@ export function fail(check: string, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...defined({ fix }) };
 }
 
-/** Returns the line for an error. It has no `fix`, because the message of an expected error contains the action. */
+/** Returns the line for an error. The line has no `fix`, because the message of an expected error contains the action. */
 export function failed(check: string, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }
 
-/** Returns the lines of a check. If it throws, or has not ended when the signal aborts, returns a line for the error. */
+/** Returns the lines of a check. If the check throws, or has not ended when the signal aborts, returns a line for the error. */
 export function checked(check: string, signal: AbortSignal, work: () => CheckResult): CheckResult {
   return unlessAborted(signal, work).catch((error: unknown) => [failed(check, error)]);
 }

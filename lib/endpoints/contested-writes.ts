@@ -42,7 +42,7 @@ export interface ContestObservation {
   readonly differs: boolean;
   /** True if another writer created one of the objects. */
   readonly isForeign: boolean;
-  /** The resourceVersions that the pass read; a missing object has an empty text. */
+  /** The resourceVersions that the pass read; an empty text for a missing object. */
   readonly versions: readonly string[];
   /** True if the objects publish no address, or an address that must not be published. A pass always corrects this immediately. */
   readonly urgent: boolean;
@@ -62,15 +62,16 @@ export interface ContestVerdict {
 }
 
 const PASSES_TO_BE_UNDONE = 2;
-/** A change that a pass sees more than this many intervals after our write does not begin a contest. */
+/** If a pass sees a change more than this many intervals after our write, the change does not begin a contest. */
 const INTERVALS_TO_BE_UNDONE = 6;
 const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;
 
 /**
- * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two passes, the
- * endpoints have two owners. Each further correction then waits twice as long as the previous correction, unless it is urgent, or
- * also adds or removes an address. The contest ends when no pass has seen such a change for ten minutes.
+ * Judges a change by another writer. Our first correction is immediate. If the other writer undoes the correction within two
+ * passes, the endpoints have two owners. Each further correction then waits twice as long as the previous correction. A
+ * correction does not wait if it is urgent, or if the addresses or ports to publish have changed. The contest ends when no pass
+ * has seen a change by the other writer for ten minutes.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
@@ -100,7 +101,7 @@ function afterContesting(contest: Contest, twoOwners: boolean, nowMs: number): C
   return { ...contest, delayMs, nextWriteMs: nowMs + delayMs };
 }
 
-/** Returns the versions of the objects; a missing object has an empty text. */
+/** Returns the resourceVersion of each object; an empty text for a missing object. */
 export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
@@ -128,12 +129,12 @@ function lastManager(objects: readonly (KubernetesObject | undefined)[]): string
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/** Returns the saved state; if its layout is unknown, an empty state, with which the next passes detect a contest again. */
+/** Returns the saved state. If its layout is unknown, returns an empty state, and the next passes detect a contest again. */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }
 
-/** Returns our last write with the count of passes since then increased by one. */
+/** Returns our last write. The number of passes since that write is increased by one. */
 function counted({ lastWrite }: ContestState): OwnWrite | undefined {
   return lastWrite && { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
 }

@@ -21,7 +21,7 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
-/** Returns the finding that no API server is live, with the reasons. With `second`, it is only about the slice of that family. */
+/** Returns the finding that no API server is live, and why. With `second`, the finding is only about the slice of that family. */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
   const withdrawn = new Map(
     leases.flatMap((lease) => {
@@ -115,7 +115,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
-/** Returns a finding for each address in `wanted` that is no longer live, but that no API server lets a pass remove. */
+/** If no API server lets a pass remove addresses, returns a finding for each address in `wanted` that is no longer live. */
 export function deadServersPublished(
   wanted: readonly string[],
   live: readonly string[],

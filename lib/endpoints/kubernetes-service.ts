@@ -19,13 +19,14 @@ export type ServiceWrite =
       readonly verb: 'update';
       readonly object: ServiceObject;
       readonly fields: string;
-      /** True if an API server with one range refuses the write. */
+      /** True if an API server that has only one Service range refuses the write. */
       readonly needsTwoRanges?: true;
     };
 
 /**
  * Returns the write that the Service needs, if any. `service.reconcile` corrects type and ports. If the spec asks for both
- * families and the Service has only one, the write sets `ipFamilyPolicy`; if that is already dual-stack, also `ipFamilies`.
+ * families, but the Service has only one, the write sets `ipFamilyPolicy`. If that field is already dual-stack, the write also
+ * sets `ipFamilies`.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);

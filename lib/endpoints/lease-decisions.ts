@@ -20,7 +20,7 @@ export interface LeaseObservation extends Pick<ServersSeen, 'spec' | 'expected' 
   readonly triesEveryMs: number;
 }
 
-/** A lease is removed this long after it expired and its withdrawal ended, unless its address is still published. */
+/** A lease is removed this long after its expiry and the end of its withdrawal, unless its address is still published. */
 const FORGET_AFTER_MS = 3_600_000;
 /** Two misses are consecutive if they are at most this many probe intervals apart, because probes may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
@@ -117,7 +117,7 @@ function answerOf(
   };
 }
 
-/** Returns whether to delete the lease of an address outside the spec: when it expires, or once another address is live. */
+/** Returns true if the lease of an address outside the spec must be deleted: it has expired, or another address is live. */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;

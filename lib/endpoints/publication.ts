@@ -24,13 +24,13 @@ import { isOwnSecondSlice, type SliceWrite, sliceFromEndpoints, sliceOfFamily, s
 
 export type FamilyObservation = Pick<FamilyServers, 'spec' | 'family' | 'objects' | 'live' | 'excluded'>;
 
-/** A write of Endpoints or of a slice. `mirror` makes the slice `object` mirror the Endpoints that the previous write saved. */
+/** A write of Endpoints or of a slice. `mirror`: the slice `object` becomes a mirror of the Endpoints of the previous write. */
 export type PlannedWrite =
   | SliceWrite
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
 
-/** Writes of the Endpoints and their slice, or of all other slices. Each group has its own contest with other writers. */
+/** The writes of a group: the Endpoints and their slice, or all other slices. Each group has a contest of its own. */
 export interface Publication {
   readonly writes: readonly PlannedWrite[];
   readonly objects: PublishedObjects;
@@ -50,7 +50,7 @@ export function endpointsPublication(servers: FamilyServers, before: ContestStat
   return { writes: [], objects: {}, removals: [], added: [], verdict, findings: [noLiveLease(servers)] };
 }
 
-/** Decides the writes of all other slices. The slice of the second family stays unchanged if none of its addresses is live. */
+/** Decides the writes of all slices without Endpoints. If the second family has no live address, its slice stays unchanged. */
 export function slicesPublication(
   slices: readonly EndpointSliceObject[],
   primary: FamilyServers,
@@ -79,7 +79,7 @@ export function slicesPublication(
   };
 }
 
-/** Returns false if a pass must keep a foreign slice, because our slice of the same name or family has no live address. */
+/** Returns false if our slice of the same name or family has no live address: a pass must then keep the foreign slice. */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
   return publisher === undefined || publisher.live.length > 0;
@@ -128,7 +128,7 @@ function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;
 }
 
-/** Returns the addresses that the writes remove from and add to the Endpoints, or the slice if the family has no Endpoints. */
+/** Returns the addresses that the writes remove and add in the Endpoints; if the family has no Endpoints, in the slice. */
 function movedBy(writes: readonly PlannedWrite[], objects: PublishedObjects) {
   const [kind, before] = Object.entries(objects)[0] ?? [];
   const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
@@ -156,12 +156,12 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/** Returns whether a slice needs no Endpoints. With master-count, the Endpoints show which servers of the primary family stay. */
+/** Returns whether a slice can be written without Endpoints. With master-count, Endpoints decide which primary servers stay. */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }
 
-/** Returns whether an object has no usable endpoint, or has an endpoint that must not be published. Passes correct it at once. */
+/** Returns true if an object has no usable endpoint, or an endpoint that must not be published. Passes correct this at once. */
 export function isHarmful({ objects, excluded, spec, family }: Omit<FamilyObservation, 'live'>): boolean {
   const isExcluded = new Set(excluded);
   return Object.values(objects)
@@ -201,14 +201,14 @@ function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation):
   return sameJson(endpoints, current) ? current : endpoints;
 }
 
-/** Returns the wanted ports, in the order of the Endpoints if they have these ports, because some API servers sort ports. */
+/** Returns the wanted ports. If the Endpoints have the same ports, keeps their order, because some API servers sort ports. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));
   return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
-/** Removes live addresses (with `prune`, all) from `notReadyAddresses`, because repacking would keep them not ready forever. */
+/** Removes live addresses, or with `prune` all addresses, from `notReadyAddresses`: repacking would keep them there forever. */
 function withReadyOnly(
   current: EndpointsObject | undefined,
   live: readonly string[],

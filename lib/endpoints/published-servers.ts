@@ -23,7 +23,7 @@ export interface ServersSeen {
   /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
-  /** Lease changes that were not written. Omits leases in which another writer changed more than misses and probe results. */
+  /** Unwritten lease changes. Omits a lease if another writer changed more of the lease than misses and probe results. */
   readonly unwritten: LeaseChanges;
   /** The sources of addresses, such as host names, whose look-up failed. */
   readonly unresolved: readonly string[];
@@ -59,7 +59,7 @@ export function publishedServers(seen: ServersSeen) {
   };
 }
 
-/** Returns the published addresses that may belong to sources whose look-up failed. The first such source becomes their `host`. */
+/** Returns the published addresses that may belong to the first source whose look-up failed. Their `host` is this source. */
 function ofUnresolvedHost(
   { unresolved, expected }: ServersSeen,
   published: ReadonlySet<string>,
@@ -74,13 +74,13 @@ function ofUnresolvedHost(
     .map((address) => ({ address, kind: 'shared', host }));
 }
 
-/** Returns the refreshed lease even if it was not written, because its address answered. Does not refresh a withdrawn lease. */
+/** If the refresh of a lease was not written, returns the refreshed lease: the address answered. A withdrawn lease stays. */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
   return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
 }
 
-/** Returns leases for addresses that are published without one. The leases expire at once; two misses remove the addresses. */
+/** Returns leases for published addresses that have no lease. The new leases expire at once, so two misses remove an address. */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],
   { families, outcomes, nowMs }: ServersSeen,
@@ -119,12 +119,13 @@ function serversOf(
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
 }
 
-/** The maximum difference between the clocks of an agent and of the host that undoes a deregistration. */
+/** The maximum difference between two clocks: that of an agent, and that of the host that undoes a deregistration. */
 const CLOCKS_DIFFER_MS = 4_000;
 
 /**
- * Returns the addresses to publish, in byte order. After its lease expired, a probed address stays published until two probes
- * missed, so that an outage of this project removes no healthy server. An address outside the spec is removed at once.
+ * Returns the addresses to publish, in byte order. If the lease of a probed address expires, the address stays published until
+ * two probes miss, so that an outage of this project removes no healthy server. An address outside the spec is removed as soon
+ * as its lease expires.
  */
 export function publishedAddresses(
   leases: readonly Lease[],

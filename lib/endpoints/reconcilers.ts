@@ -16,7 +16,7 @@ export interface PublishingRules {
   readonly reconcilePorts: boolean;
 }
 
-/** Returns the Endpoints as upstream's lease reconciler writes them (`doReconcile`); the same object if they are correct. */
+/** Returns the Endpoints as upstream's lease reconciler writes them (`doReconcile`). Correct Endpoints are returned unchanged. */
 export function leaseEndpoints(
   current: EndpointsObject | undefined,
   live: readonly string[],
@@ -73,8 +73,9 @@ export interface MasterRules extends PublishingRules {
 }
 
 /**
- * Adds one address, as upstream's master-count reconciler does (`pkg/controlplane/reconcilers/instancecount.go`). With a count of
- * 3, 10.0.0.3 takes the place of 10.0.0.9 beside 10.0.0.1 and 10.0.0.2. Returns the same object if it is correct.
+ * Adds one address, as upstream's master-count reconciler does (`pkg/controlplane/reconcilers/instancecount.go`). For example, if
+ * 10.0.0.1, 10.0.0.2 and 10.0.0.9 are published and the count is three, the new address 10.0.0.3 replaces 10.0.0.9. If `current`
+ * is correct, returns the same object.
  */
 export function addMaster(
   current: EndpointsObject | undefined,
@@ -110,7 +111,7 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
   return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
 }
 
-/** Removes addresses after `own`, cyclically, until `masterCount` are left. As in upstream, the index of `own` is not updated. */
+/** Removes addresses after `own`, cyclically, until `masterCount` remain. As in upstream, the index of `own` is not updated. */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
   const position = kept.findIndex(({ ip }) => ip === own);
@@ -119,8 +120,8 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
 }
 
 /**
- * The maximum number of times that {@link addMasters} adds all servers in order. If there are more servers than the
- * master count, the added servers displace each other. The result then stays the same after the second time.
+ * The maximum number of times that {@link addMasters} adds all servers in order. If there are more servers than the master count,
+ * the added servers displace each other, but the result does not change after the second time.
  */
 const MOST_SEQUENCES = 3;
 
@@ -156,7 +157,7 @@ function addInOrder(
   return withRest(addMaster(endpoints, next, rules), others.slice(at + 1), rules.masterCount);
 }
 
-/** Adds servers to a subset that is repacked and has the right ports. The result equals that of {@link addMaster}. */
+/** Adds servers to a subset that is repacked and has the right ports. The result is the same as with {@link addMaster}. */
 function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
   const [only, ...others] = endpoints.subsets ?? [];
   const addresses = [...(only?.addresses ?? [])];

@@ -58,13 +58,13 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   };
 }
 
-/** A write of a slice. The address type of a slice cannot change, so `replace` deletes the slice and a `create` follows. */
+/** A write of a slice. The address type of a slice cannot change, so `replace` deletes the slice. A `create` follows. */
 export interface SliceWrite {
   readonly verb: 'create' | 'update' | 'delete' | 'replace';
   readonly object: EndpointSliceObject;
 }
 
-/** Returns the writes that turn `current` into the desired slice. With `prune`, they may replace a slice of another manager. */
+/** Returns the writes that turn `current` into the desired slice. With `prune`, writes may replace a slice of another manager. */
 export function sliceWrites(
   desired: EndpointSliceObject,
   current: EndpointSliceObject | undefined,

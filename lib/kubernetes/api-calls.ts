@@ -168,7 +168,7 @@ function serverFailure(reply: ApiReply): Failure {
   };
 }
 
-/** Reads only the header, because API servers send it with each Status that has `retryAfterSeconds`. */
+/** Reads only the header, because API servers send this header with each Status that has `retryAfterSeconds`. */
 function retryAfterMs({ headers }: ApiReply): number {
   const seconds = headers['retry-after'] ?? '';
   return /^\d+$/.test(seconds) ? Number(seconds) * 1_000 : 0;

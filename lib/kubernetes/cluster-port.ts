@@ -84,7 +84,7 @@ export type ClusterErrorCode =
   | 'ReplyTooLarge'
   /** The API server answered with a 4xx that no caller expects, such as 400, 405 or 406. */
   | 'Rejected'
-  /** The kubeconfig is missing or refused, or AWS refused a call that reads it, requests a token or reads a target group. */
+  /** The kubeconfig is missing or refused, or AWS refused a call for the kubeconfig, for a token or for a target group. */
   | 'BadKubeconfig';
 
 export interface ControlPlane {

@@ -12,9 +12,9 @@ export const TOKEN_SECONDS = 300;
 const RENEW_AFTER = 0.8;
 
 /**
- * Returns access to an API server with tokens, which are sent only to that server. Checks the CA once, and the server before each
- * request for a token. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable` for an
- * unknown host.
+ * Returns access to an API server with tokens. The tokens are sent only to that server. Checks the CA once, and the server before
+ * each request for a token. Throws the error of `requestToken`, `BadKubeconfig` for an unusable server or CA, or `Unavailable`
+ * for an unknown host.
  */
 export async function webIdentityAccess(
   { server, certificateAuthorityData }: WebIdentity,
@@ -55,7 +55,10 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
   });
 }
 
-/** Returns a source of credentials. Concurrent calls share one request. If it fails, the old credential serves until it expires. */
+/**
+ * Returns a source of credentials. Concurrent calls share one request. If the request fails, the old credential serves until it
+ * expires.
+ */
 export function renewed<Credential>(
   request: () => Promise<Credential>,
   validSeconds: number,

@@ -14,7 +14,7 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** A query waits 1 s for each name server of the machine. If no server answers, it waits 2 s for each of them. */
+/** A query waits 1 s for each name server of the machine. If no server answers, it tries each server again, and waits 2 s. */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
 export function dnsLookup(deadline: AbortSignal): RecordLookup {

@@ -32,8 +32,9 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Plans the events that a pass writes, one for each object, reason and note. The second pass with the same finding writes its
- * series, and later passes every 30 minutes. Drops events beyond the cap of a pass, and new ones if the run record is full.
+ * Plans the events that a pass writes, one for each object, reason and note. The second pass with the same finding writes the
+ * series of the event. After that, passes write the series every 30 minutes. Drops events beyond the cap of a pass, and new
+ * events if the run record is full.
  */
 export function planEvents(input: EventPlanInput) {
   const { previous, nowMs, cap } = input;
@@ -73,7 +74,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
     .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
-/** Returns a DNS subdomain, the same for the same event. The hash includes the reporter, because an event cannot get another one. */
+/** Returns a DNS subdomain, the same for the same event. The hash includes the reporter, which cannot change in an event. */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);

@@ -46,7 +46,7 @@ const MOST_INTERIM_REPLIES = 10;
 /**
  * Disables DHE, which no Kubernetes API server uses: the server chooses the group, and a group of 10,000 bits blocks the event
  * loop for a second per handshake, before any certificate is verified. Disables renegotiation, which a TLS 1.2 server could
- * request repeatedly. Node checks the certificate again even for a refused request, so `endAfter` ends the connection.
+ * request repeatedly. Node checks the certificate again even for a refused renegotiation, so `endAfter` ends the connection.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -163,7 +163,7 @@ function endInSilence(reply: IncomingMessage): void {
   reply.once('close', () => socket.off('timeout', end));
 }
 
-/** Returns the options that verify the name. SNI must not contain an address, and servers in Go refuse a final dot. */
+/** Returns the options that verify the server's name. SNI must not contain an address, and servers in Go refuse a final dot. */
 function verifiedAs(name: string): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (isIP(name) === 0) return { servername: name.replace(/\.$/, '') };
   return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
