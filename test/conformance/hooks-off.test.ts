@@ -82,7 +82,7 @@ test('the kubernetes-service loop creates the namespace and the ServiceCIDR that
   ]);
 });
 
-test('all bootstrapped objects exist after a pass of every loop, and only our field manager wrote them', async () => {
+test('all bootstrapped objects exist after a pass of every loop, and only our field manager wrote these objects', async () => {
   const passes = await runAllLoops(handlers);
 
   expect(passes.flatMap(({ errors, findings }) => [...errors, ...findings])).toEqual([]);
@@ -92,7 +92,7 @@ test('all bootstrapped objects exist after a pass of every loop, and only our fi
   });
 });
 
-test('a second pass of every loop changes nothing; a pass of system-namespaces creates a deleted namespace again', async () => {
+test('a second pass of every loop changes nothing; if a namespace was deleted, a pass of system-namespaces creates it again', async () => {
   const before = await versionsOfEverything(apiserver);
   const passes = await runAllLoops(handlers);
   expect(passes.flatMap(({ changes, errors }) => [...changes, ...errors])).toEqual([]);
@@ -103,7 +103,7 @@ test('a second pass of every loop changes nothing; a pass of system-namespaces c
   expect(changes).toEqual(['created namespace kube-node-lease']);
 });
 
-test('a pass creates a deleted Service kubernetes again with its address and its Endpoints, and does not report a second owner', async () => {
+test('if the Service kubernetes was deleted, a pass restores the Service and its Endpoints with the same addresses, and reports no second owner', async () => {
   for (let deletion = 1; deletion <= 2; deletion++) {
     expect(await apiserver.request('DELETE', SERVICE_PATH)).toMatchObject({ status: 200 });
     const { changes, findings } = await handlers.run('kubernetes-service');
@@ -125,7 +125,7 @@ test('a pass restores the Service kubernetes after its type was changed to Exter
   expect((await service()).spec).toEqual(before.spec);
 });
 
-test('the API server refuses node ports until their range is in its storage', async () => {
+test('the API server refuses Services of type NodePort until the range of node ports is in etcd', async () => {
   const spec = { type: 'NodePort', ports: [{ port: 80 }] };
   expect(await apiserver.request('POST', SERVICES, { metadata: { name: 'early' }, spec })).toMatchObject({
     status: 500,

@@ -46,7 +46,7 @@ test('passes change and report nothing in a cluster with ServiceCIDRs of one or 
   expect(await parentsOf(apiserver)).toEqual(before);
 });
 
-test('the second pass replaces each IPAddress that does not refer to the Service of its address', async () => {
+test('if an IPAddress does not refer to the Service with that address, the second pass replaces the IPAddress', async () => {
   const wrongParents = {
     a: { namespace: 'default', name: 'gone' },
     b: { name: 'no-namespace' },
@@ -74,7 +74,7 @@ test('the second pass replaces each IPAddress that does not refer to the Service
   expect(all.map((_, index) => parents.get(addressOf(index))?.name)).toEqual(all.map(([name]) => name));
 });
 
-test('if a ServiceCIDR is deleted while a Service has one of its addresses, the IPAddress stays, and no other Service gets the address', async () => {
+test('if a ServiceCIDR that contains the address of a Service is deleted, the IPAddress stays, and no other Service gets the address', async () => {
   const used = { cidrs: ['10.3.0.0/24'] };
   expect(await created(SERVICE_CIDRS, 'used', used)).toBe(201);
   await eventually(async () => expect(await withAddress('user', '10.3.0.9')).toBe(201));
@@ -91,7 +91,7 @@ test('if a ServiceCIDR is deleted while a Service has one of its addresses, the 
   expect(await repair()).toMatchObject({ errors: [], findings: [] });
 });
 
-test('a pass creates the deleted ServiceCIDR kubernetes again, and a later pass adds the second range of a changed spec', async () => {
+test('if the ServiceCIDR kubernetes was deleted, a pass creates it again; if the spec then gets a second range, a later pass adds this range to the ServiceCIDR', async () => {
   expect((await apiserver.request('DELETE', `${SERVICE_CIDRS}/kubernetes`)).status).toBe(200);
   const changes = [`created servicecidr kubernetes: ${RANGE}`];
   expect(await repair()).toMatchObject({ errors: [], changes, findings: [] });
@@ -103,7 +103,7 @@ test('a pass creates the deleted ServiceCIDR kubernetes again, and a later pass 
   expect(body).toMatchObject({ spec: { cidrs: [RANGE, 'fd00::/112'] } });
 });
 
-describe('a user whose requests API Priority and Fairness rejects with 429', () => {
+describe('a user whose requests are rejected with 429 by API Priority and Fairness', () => {
   const { webhook, register } = runningWebhook(() => undefined);
   let token = '';
   const throttled = runningHandlers(async () => {

@@ -121,7 +121,7 @@ async function passesBy(etcd: Awaited<ReturnType<typeof startEtcd>>, serviceClus
   return { errors, findings, clusterIPs };
 }
 
-test('a Service with PreferDualStack gets its second address when the API server gets a second range', async () => {
+test('when the API server gets a second range, a Service with PreferDualStack gets a second address', async () => {
   const etcd = await startEtcd();
   afterThisTest(() => etcd.close());
   const refused = expect.stringMatching(/^serviceDiffers: .*has one family, and the API server refuses the other/);

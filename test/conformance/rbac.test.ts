@@ -107,7 +107,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     await expectRepaired();
   });
 
-  test('the loops write an event for each finding, and extend its series', async () => {
+  test('the loops write an event for each finding, and extend the series of this event if the finding is repeated', async () => {
     const ports = [{ port: 80, nodePort: 30_100 }];
     const spec = { type: 'NodePort', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports };
     await etcd.putServices([storedService('kube-system', 'one', spec), storedService('kube-system', 'two', spec)]);
@@ -263,7 +263,7 @@ describe('a token of the service account with the rights that repair.ipAddresses
     expect(await statusOf(['add a range', 'PUT', path, { spec }])).toBe(200);
   });
 
-  test('the admission policy allows a token with these rights to correct the labels of an IPAddress of a Service, but not those of an IPAddress with another parent', async () => {
+  test('the admission policy allows a token with the rights for repair.ipAddresses to correct the labels of an IPAddress of a Service, but not the labels of an IPAddress with another parent', async () => {
     const labels = { ...IPV4_LABELS, 'ipaddress.kubernetes.io/managed-by': 'example.com' };
     const statuses = ['services', 'gateways'].map(async (resource, index) => {
       const name = `10.0.0.${100 + index}`;
@@ -289,7 +289,7 @@ describe('the admission policy of deploy/rbac.yaml', () => {
     expect(await statusOf(attack)).toBe(403);
   });
 
-  test('without the binding of the admission policy, the roles allow all requests that the policy refuses', async () => {
+  test('without the binding of the admission policy, the roles allow all requests that the policy would refuse', async () => {
     const binding = 'validatingadmissionpolicybindings/kube-bootstrap-controller';
     await apiserver.request('DELETE', `/apis/admissionregistration.k8s.io/v1/${binding}`);
     for (const attack of ATTACKS) {

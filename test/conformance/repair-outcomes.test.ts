@@ -64,7 +64,7 @@ const handlers = runningHandlers(() => ({
   spec: { allocator: 'table', apiServers: [{ address: '10.9.8.7' }] },
 }));
 
-test('the first pass records the address of the kubernetes Service, and the API server accepts its event', async () => {
+test('the first pass records the address of the kubernetes Service, and the API server accepts the event of this pass', async () => {
   await handlers.run('cluster-ip-repair');
 
   expect(await eventsOf('cluster-ip-repair')).toMatchObject([
@@ -96,7 +96,7 @@ test('an API server accepts an event for every broken claim and for every claim 
   expect(event?.series).toBeUndefined();
 });
 
-test('an API server accepts the series of an event for each repeated finding', async () => {
+test('for each repeated finding, an API server accepts the series of the event', async () => {
   handlers.advance(INTERVAL_MS);
 
   const passes = [await handlers.tick('cluster-ip-repair'), await handlers.tick('node-port-repair')];

@@ -134,7 +134,7 @@ function stored(): Promise<(Buffer | undefined)[]> {
   return Promise.all(keys.map((key) => etcd.get(key)));
 }
 
-test('the endpoints keep their addresses when every API server shuts down, and the report gives the reason', async () => {
+test('if every API server shuts down, the endpoints keep their addresses, and a finding contains the reason', async () => {
   const before = await stored();
   expect(before.map(String)).toEqual([expect.stringContaining(FIRST), expect.stringContaining(FIRST)]);
   await Promise.all([...servers.values()].map((server) => server.askToStop()));

@@ -49,7 +49,7 @@ async function lastToClaim(): Promise<KbctlProcess> {
   return found;
 }
 
-test('two processes share the ticks of a table; after one is killed, the other runs all ticks, even after its standard output is closed', async () => {
+test('two processes share the ticks of a table; if one is killed, the remaining process runs all ticks, even if its own standard output is closed', async () => {
   processes = [start(), start()];
   await Promise.all(processes.map((one) => one.untilItPrints(/serving the clusters of table/)));
   await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));
@@ -70,7 +70,7 @@ test('two processes share the ticks of a table; after one is killed, the other r
   expect(await survivor.end('SIGTERM')).toMatchObject({ code: 0, stderr });
 });
 
-test('kubectl applies the kustomize base, and the API server accepts every object of it', () => {
+test('kubectl applies the kustomize base, and the API server accepts every object of the base', () => {
   const { kubectl = 'kubectl' } = findBinaries();
   const base = join(import.meta.dirname, '../../deploy/kubernetes/base');
   const words = ['apply', '--namespace', 'default', '--dry-run=server', '--validate=strict', '-k', base];

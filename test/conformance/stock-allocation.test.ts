@@ -120,7 +120,7 @@ test.each([
   ['the Service that the IPAddress names', '10.0.0.13', 'named-13', 'second-13'],
   ['the other Service', '10.0.0.14', 'second-14', 'named-14'],
 ])(
-  'if two Services have the same address and %s is deleted, the address has an IPAddress of the remaining Service after a write of that Service',
+  'if two Services have the same address and %s is deleted, the IPAddress refers to the remaining Service after the next write of that Service',
   async (_, address, deleted, other) => {
     const [named = '', second = ''] = [deleted, other].toSorted();
     const parent = async () => (await parentsOf(apiserver)).get(address)?.name;

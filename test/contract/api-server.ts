@@ -105,7 +105,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });
 
-    test('an update cannot change the name or namespace of a Service, and keeps its namespace, address and node port if it omits them', async () => {
+    test('an update cannot change the name or namespace of a Service; if an update omits the namespace, the address and the node port, the Service keeps them', async () => {
       const metadata = { name: 'replaced' };
       const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_078 }] };
       await create('Service', { metadata, spec });

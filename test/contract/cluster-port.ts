@@ -83,7 +83,7 @@ export function clusterPortContract(name: string, connect: () => Promise<Transpo
         await expect(port.create(again)).resolves.toEqual({ outcome: 'alreadyExists' });
       });
 
-      test('the second of two updates after the same read is a conflict and changes nothing', async () => {
+      test('if two updates follow the same read, the second update is a conflict and changes nothing', async () => {
         const made = await create(service(namespace, 'contested'));
         const first = await update(labelled(made, { winner: 'first' }));
         expect(first.metadata).toMatchObject({ labels: { winner: 'first' }, uid: made.metadata.uid });

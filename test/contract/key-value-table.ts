@@ -54,7 +54,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect(await open().get(cluster, 'a')).toEqual(written);
     });
 
-    test('a put that expects no item is lost if the item exists', async () => {
+    test('a put that expects no item has the outcome lost if the item exists', async () => {
       const first = await put(1);
       const result = await tryPut(2, undefined);
       expectLost(result, first);
@@ -89,7 +89,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       ['was deleted and created again', () => remove(cluster, 'a').then(() => put(1))],
     ];
 
-    test.each(changes)('a put is lost if the item %s since it was read', async (_, change) => {
+    test.each(changes)('a put has the outcome lost if the item %s since the read', async (_, change) => {
       const read = await put(1);
       await change(read);
       const current = await open().get(cluster, 'a');
@@ -174,7 +174,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect(value).toStrictEqual({ kept: 1, inner: {} });
     });
 
-    test('a stored value does not change with later changes by the caller', async () => {
+    test('if the caller changes a value after the put, the stored value does not change', async () => {
       const bytes = new Uint8Array([1]);
       await put({ bytes });
       bytes[0] = 2;

@@ -35,7 +35,7 @@ async function atWork(): Promise<LoopWorld> {
   return world;
 }
 
-test('after the table has lost some or all of its items, no address of a Service is allocated again, neither before nor after the next passes', async () => {
+test('if the table loses some or all of its items, allocations before and after the next passes never return an address of a Service', async () => {
   const whole = await atWork();
   const { services = [] } = whole;
   const used = services.map(({ clusterIP }) => clusterIP);

@@ -38,7 +38,7 @@ test('the first scheduled event publishes the API servers of a registered cluste
 
 const withIp = (clusterIP: string) => ({ clusterIP, clusterIPs: [clusterIP] });
 
-test('the other loops create the missing namespace, and report wrong claims of Services', async () => {
+test('system-namespaces creates the missing namespace, and the repair loops report wrong claims of Services', async () => {
   const nodePorts = [{ port: 80, nodePort: 20_000 }];
   await our.controlPlane.etcd.putServices([
     storedService('default', 'stray-ip', { ...withIp('192.168.77.7'), ports: [{ port: 80 }] }),
@@ -107,7 +107,7 @@ test('deregister removes an API server, and the next tick does not add it again'
   await our.controlPlane.expectPublished(FIRST);
 });
 
-test('a server that went down and came back is published again before the end of its withdrawal', async () => {
+test('if a withdrawn server goes down and comes back, it is published again before the withdrawal ends', async () => {
   await our.controlPlane.second.kill();
   await our.deployed.run('kubernetes-service', force);
   await our.controlPlane.second.restart();
@@ -116,7 +116,7 @@ test('a server that went down and came back is published again before the end of
   await our.controlPlane.expectPublished(FIRST, SECOND);
 });
 
-test('doctor finds nothing to fix with the shipped permissions', async () => {
+test('with the shipped permissions, no check of the doctor fails', async () => {
   const { answer } = await our.deployed.run('doctor', {});
 
   const { ok, lines } = answer as DoctorAnswer;
@@ -170,7 +170,7 @@ describe('failures of AWS', () => {
   );
 });
 
-test('addresses of a target group and of a Service in a management cluster stay published after both are deleted', async () => {
+test('the addresses of a target group and of a Service in a management cluster stay published after the target group and the Service are deleted', async () => {
   const aws = (fields: Readonly<Record<string, string>>) =>
     our.world.emulator.aws.form('elasticloadbalancing', { Version: '2015-12-01', ...fields });
   const networks = await our.world.emulator.aws.form('ec2', { Action: 'DescribeVpcs', Version: '2016-11-15' });

@@ -71,7 +71,7 @@ test('the function allocate allocates, releases and looks up items with the perm
 
 const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
 
-test('an update of only parameters turns the webhook on, moves the alias to a version with the new values, and keeps the table', async () => {
+test('an update that changes only parameters turns the webhook on, moves the alias to a version with the new values, and keeps the table', async () => {
   const items = await world.table().list('#clusters', '');
   expect(level()).toBe('DEBUG');
   const SecretsPrefix = 'kube-bootstrap-controller/';
@@ -120,7 +120,7 @@ test('after an update to the next release, and after an update back, the functio
   expect(await running('DEBUG')).toBe('first');
 });
 
-test('a deleted stack can be created again with its existing table, and updates keep the table', async () => {
+test('if a stack was deleted, it can be created again with the existing table, and updates keep the table', async () => {
   const items = await world.table().list('#clusters', '');
   await deployed.stop();
   await world.emulator.cloudFormation.send(new DeleteStackCommand({ StackName: STACK }));

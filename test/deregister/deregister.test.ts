@@ -120,7 +120,7 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test('a deregistration writes its mark to the Endpoints and the slice again if another writer changed them at the same time', async () => {
+  test('a deregistration repeats its write to the Endpoints or the slice if the write conflicts with another writer', async () => {
     const world = await settledWith();
     for (const object of [anEndpoints([A]), aSlice([A])]) world.cluster.place(object);
     let writes = 0;
@@ -166,7 +166,7 @@ test('with lastOne, the deregistration of the last live address empties Endpoint
   expect(world.cluster.writes).toEqual([]);
 });
 
-test('a repeated deregistration without lastOne does not empty endpoints that another writer has changed since', async () => {
+test('if another writer changes the endpoints after a deregistration, a repetition of the deregistration without lastOne does not empty the endpoints', async () => {
   const world = await settledWith();
   await ask(world);
   await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -187,7 +187,7 @@ test.each([
   expect(world.cluster.writes).toEqual([]);
 });
 
-test('a deregistration of an address that a host name of the spec resolves to is refused', async () => {
+test('the deregistration of an address is refused if a host name of the spec resolves to this address', async () => {
   const world = new PassWorld({ apiServers: [aServer(A), aHost(HOST)] }).answer(READY, A, SHARED);
   world.records.set(HOST, [SHARED]);
   await world.tick();

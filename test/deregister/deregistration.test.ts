@@ -114,7 +114,7 @@ test('if a control plane was moved, the deregister function changes the endpoint
   expect(published()).toEqual([OTHER, OTHER]);
 });
 
-test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
+test('the deregister function retries every second while its writes conflict with the writes of another writer', async () => {
   const { published, wait, resume } = await aWaitingDeregistration();
   expect(wait?.ms).toBe(1_000);
   expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });

@@ -44,7 +44,7 @@ function slice(...endpoints: readonly object[]): KubernetesObject {
   return object;
 }
 
-test('the addresses of a host name are those in DNS', async () => {
+test('the look-up of a host name returns the addresses from DNS', async () => {
   expect(await lookUp(aHost('api.example.com'), [])).toEqual({ addresses: ['address of api.example.com'] });
 });
 
@@ -54,7 +54,7 @@ test('the addresses of a target group are those of its healthy targets, and the 
   await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
 });
 
-test('the addresses of a Service of type LoadBalancer are the IP addresses of its load balancer and those of its host names in DNS', async () => {
+test('the look-up of a Service of type LoadBalancer returns the IP addresses of the load balancer, and the addresses to which the host names of the load balancer resolve', async () => {
   const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
   expect(await lookUp(fromService, objects)).toEqual({ addresses: ['203.0.113.9', 'address of lb.example'] });
 });
@@ -64,20 +64,20 @@ test.each([
   ['a host name of its load balancer is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
   ['only a part of its load balancer is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
   ['its load balancer has more entries than are looked up', more, '8 more entries'],
-])('a look-up of a Service names the part that could not be read if %s', async (_, ingress, unread) => {
+])('the look-up of a Service returns a description of the unread part if %s', async (_, ingress, unread) => {
   expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
     unread: expect.stringContaining(unread),
   });
 });
 
-test('a warning about the kubeconfig of a serviceRef is logged with the name of its Service', async () => {
+test('a warning about the kubeconfig of a serviceRef is logged with the name of the Service', async () => {
   const warned: string[] = [];
   const balancer = service('LoadBalancer', [{ ip: '203.0.113.9' }]);
   await lookUp(fromService, [balancer], undefined, (text) => warned.push(text));
   expect(warned).toEqual(['service tenants/prod: the token ends']);
 });
 
-test('the addresses of a Service without a load balancer are those of its ready endpoints', async () => {
+test('the look-up of a Service without a load balancer returns the addresses of the ready endpoints', async () => {
   const endpoints = [
     { addresses: ['10.0.0.1'], conditions: { ready: true } },
     { addresses: ['10.0.0.2'], conditions: { ready: false } },

@@ -75,13 +75,13 @@ test('an event is published once for each finding that opens or closes, even if 
   expect(await finds(duplicate('b/b'))).toMatchObject([{ change: 'findingClosed', finding: { service: 'a/a' } }]);
 });
 
-test('events are published for at most twenty new findings of a pass, and the next pass with the same findings publishes none', async () => {
+test('events are published for at most twenty new findings of a pass, and the next pass with the same findings publishes no event', async () => {
   const many = () => aReport({ findings: Array.from({ length: 50 }, (_, at) => duplicate(`many/s-${at}`)) });
   expect((await pass(many)).filter(({ change }) => change === 'findingOpened')).toHaveLength(20);
   expect(await pass(many)).toEqual([]);
 });
 
-test('an open finding is not published again even if the run record contains only a part of its long item', async () => {
+test('an open finding is not published again even if its item is shortened in the run record', async () => {
   const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
   await pass(long);
   expect(await pass(long)).toEqual([]);
@@ -124,7 +124,7 @@ test('docs/events.md contains an event that matches the schema, and lists all ty
   expect(documented.filter((change) => change !== 'change')).toEqual(clusterEventShape.shape.change.options);
 });
 
-test('the rule in examples/events-to-sns.yml selects events by fields that they have', () => {
+test('the rule in examples/events-to-sns.yml uses only fields that the events have', () => {
   const { Resources, Parameters } = parse(readInRepository('examples/events-to-sns.yml'));
   const { EventPattern, Targets } = Resources.ClusterEvents.Properties;
   expect(EventPattern).toMatchObject({ source: [EVENT_SOURCE], 'detail-type': [EVENT_TYPE] });

@@ -101,7 +101,7 @@ test('if 10 of 100 clusters do not answer, no tick is dropped after the first mi
   expect(dropped).toBe(0);
 });
 
-test('in the next minute, a cluster that answers again has a pass at every tick', async () => {
+test('if a cluster answers again, it has a pass at every tick of the next minute', async () => {
   const fleet = await aFleet({ names: names(40), slots: 4 });
   await minutes(fleet, 3);
   const dead = [...fleet.dead];

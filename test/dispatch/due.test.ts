@@ -9,7 +9,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds: { [loop]: seconds } });
 
-test('a loop is due if its last pass began later than the present time', () => {
+test('a loop is due if the recorded start of its last pass is in the future', () => {
   const timing = { nowMs: 1_000_000, last: { startedAtMs: 1_005_000 }, backsOff: true };
   expect(isDue('node-port-repair', aClusterSpec(), timing)).toBe(true);
 });
@@ -60,7 +60,7 @@ test.each([
   },
 );
 
-test('a loop whose interval is n times that of its schedule runs at exactly every n-th tick, whatever the jitter of the schedule', () => {
+test('a loop whose interval is n times the interval of its schedule runs at exactly every n-th tick, whatever the jitter of the schedule', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...LOOPS),

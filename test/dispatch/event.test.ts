@@ -56,7 +56,7 @@ function receive(text: string | readonly string[], nowMs: number, loop: Loop = L
   return { ticks, lines: telemetry.lines, counters: telemetry.counters };
 }
 
-test('a tick in a message is JSON with its schema, loop, due time and clusters', () => {
+test('a queue message contains a tick as JSON with schema, loop, due time and clusters', () => {
   expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
   expect(receive(tickBody(tick), DUE)).toEqual({ ticks: [tick], lines: [], counters: {} });
 });
@@ -72,7 +72,7 @@ test.each(LOOPS)('a tick of %s is dropped as late once the next tick is due', (l
   });
 });
 
-test('a tick of a suspect is dropped as late only after half a minute, because its next tick is queued after the pass', () => {
+test('a tick of a suspect cluster is dropped as late only after half a minute, because the next tick of that cluster is queued after the pass', () => {
   const text = body({ followedUntilMs: DUE });
   expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
   expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });

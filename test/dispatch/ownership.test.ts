@@ -52,7 +52,7 @@ test('the first stack that runs a pass for a cluster without an owner becomes th
   expect(await outcomeOfWrite(seen)).toBe('created');
 });
 
-test('if two stacks run a pass for a cluster without an owner at the same time, one claims the cluster and the other only observes it', async () => {
+test('if two stacks simultaneously run a pass for a cluster without an owner, one stack claims the cluster and the other stack only observes it', async () => {
   await world.register({});
   const outcomes: string[] = [];
   const run = async (context: PassContext) => {

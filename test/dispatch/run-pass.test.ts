@@ -124,7 +124,7 @@ test('a finding is logged, added to the metrics and recorded, and written as an 
   expect(Object.values(events)).toMatchObject([{ count: 2 }]);
 });
 
-test('the record and the metrics count all findings, including those that the report or the record does not list', async () => {
+test('the record and the metrics count all findings, including findings that the report or the record does not list', async () => {
   const world = await aDispatchWorldOf({});
   const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
   const findings = Array.from({ length: 25 }, () => found);

@@ -20,7 +20,7 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
 
 const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters;
 
-test('the ticks of 10,000 clusters are spread over ten seconds, and the name of a cluster alone determines its second', () => {
+test('the ticks of 10,000 clusters are spread over ten seconds, and only the name of a cluster determines the second of its ticks', () => {
   const fleet = clusters(10_000);
   const plan = planTicks('kubernetes-service', fleet, AT);
   const bySecond = Map.groupBy(plan, ({ tick }) => (tick.dueAtMs - MINUTE) / 1000);

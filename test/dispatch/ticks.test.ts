@@ -162,7 +162,7 @@ test('a scheduled event older than a minute is dropped and counted, because Even
   expect(await invoke(schedule())).toMatchObject({ passes: 1 });
 });
 
-test('an invocation for a message reads each registration, and the item that pauses all clusters, only once, because these items share a partition', async () => {
+test('an invocation for a message reads each registration once and the item that pauses all clusters once, because these items share a partition', async () => {
   const names = FLEET.slice(0, CONCURRENT_PASSES);
   await world.register(...names.map((name) => ({ name })));
   const keys: string[] = [];

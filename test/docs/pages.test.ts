@@ -20,7 +20,7 @@ test.each(markdownFiles)('every relative link in %s leads to a file, and every a
   expect(deadLinks(page, readInRepository(page))).toEqual([]);
 });
 
-test('every path in CONTRIBUTING.md exists, and its diagram contains every folder of lib', () => {
+test('every path in CONTRIBUTING.md exists, and the page contains the path of every folder of lib', () => {
   const text = readInRepository('CONTRIBUTING.md');
   const paths = [...text.matchAll(/(?<=[`\s])(?:lib|functions|cli|test|local|tools|deploy)\/[\w./-]*/g)].map(
     ([name]) => name,
@@ -130,7 +130,7 @@ test.each(rows)('the test "$title" exists in $file, and test/guards/guards.txt h
 });
 
 const numbered = GUARDS.map((guard, index) => ({ ...guard, number: index + 1 }));
-test.each(numbered)('the code contains guard $number, and SECURITY.md has a row for its test', (guard) => {
+test.each(numbered)('the code contains guard $number, and SECURITY.md lists the test of this guard', (guard) => {
   expect(rows.some((row) => isOfRow(guard, row))).toBe(true);
   for (const edit of guard.edits) {
     const source = readInRepository(edit.file);
@@ -153,7 +153,7 @@ const upstreamRows = unitTests
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
 test.each(upstreamRows)(
-  'in test/upstream-tests.md, the row of $upstream lists only describe blocks that exist, or the reason why there are none',
+  'in test/upstream-tests.md, every test block in the row of $upstream exists, or the row gives the reason why it lists none',
   ({ ours }) => {
     const isNone = ours.startsWith('none: ');
     const [named = ''] = isNone ? [ours] : ours.split(';');

@@ -64,7 +64,7 @@ function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEn
   return doctor(event, { getRemainingTimeInMillis: () => 60_000, environment: merged });
 }
 
-test('the doctor makes all checks for one cluster: of the table, the queue, the kubeconfig, the API server, its permissions and the endpoints', async () => {
+test('for one cluster, the doctor checks the table, the queue, the kubeconfig, the API server, the permissions and the endpoints', async () => {
   const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
   expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
   expect(ok).toBe(true);
@@ -369,7 +369,7 @@ test.each([
   { mode: 'enforce', verb: 'update', level: 'fail' },
   { mode: 'observe', verb: 'update', level: 'warn' },
   { mode: 'observe', verb: 'get', level: 'fail' },
-] as const)('a missing permission to $verb in mode $mode has level $level', async ({ mode, verb, level }) => {
+] as const)('in mode $mode, a missing right to $verb endpoints has level $level', async ({ mode, verb, level }) => {
   const missing = (permission: Permission) =>
     justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
   const lines = await checkRights(reviewing(missing), aClusterSpec({ mode }), SERVER);

@@ -23,14 +23,14 @@ const mirror = { verb: 'mirror', object: undefined, prune: false };
 const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
 
 describe('planWrites', () => {
-  test('planWrites does not correct ports that are only in another order', () => {
+  test('planWrites returns no write if the ports are correct but in another order', () => {
     const ports = [EXTRA, HTTPS];
     const objects = { Endpoints: anEndpoints([A], ports), EndpointSlice: aSlice([A], ports) };
     const spec = aClusterSpec({ endpoints: { extraPorts: [EXTRA] } });
     expect(planWrites(observed({ objects, spec }))).toEqual([]);
   });
 
-  test('planWrites corrects wrong ports of the Endpoints, and then the slice', () => {
+  test('if the ports of the Endpoints are wrong, planWrites corrects the Endpoints and then the slice', () => {
     const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
     const update = { verb: 'update', object: anEndpoints([A]) };
     expect(planWrites(observed({ objects }))).toEqual([update, { ...mirror, object: aSlice([A]) }]);

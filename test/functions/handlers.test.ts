@@ -19,7 +19,7 @@ test.each(readdirSync(FOLDER))(
   },
 );
 
-test.each(LOOPS)('the handler %s runs the loop with the same name, and writes its metrics once', async (loop) => {
+test.each(LOOPS)('the handler %s runs the loop with the same name, and writes the metrics once', async (loop) => {
   const { environment, telemetry } = aDispatchWorld();
   const context = { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
   expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });

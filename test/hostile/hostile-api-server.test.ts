@@ -48,7 +48,7 @@ describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
 
 const LIMIT_BYTES = 100;
 
-test('while only one API server sends replies, it can use all the memory for replies, and no more', () => {
+test('if only one API server sends replies, these replies can use the whole memory limit, but not more', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('one', 100);
   expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');
@@ -56,7 +56,7 @@ test('while only one API server sends replies, it can use all the memory for rep
   expect(() => inFlight.add('one', 50)).not.toThrow();
 });
 
-test('while one API server uses all the memory for replies, another API server can still use half as much', () => {
+test('if replies of one API server reach the memory limit, another API server can still use half the limit', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('greedy', 100);
   expect(() => inFlight.add('modest', 50)).not.toThrow();

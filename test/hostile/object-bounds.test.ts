@@ -37,7 +37,7 @@ describe.each(BOUNDED)('an object of kind %s', (kind) => {
     },
   );
 
-  test('an object with a long label is refused, and one with long annotations is accepted, because no pass reads annotations', async () => {
+  test('an object with a long label is refused, and an object with long annotations is accepted, because no pass reads annotations', async () => {
     const long = 'x'.repeat(LONGEST_TEXT + 1);
     const object = objectOf(kind, 'spec', 0);
     const metadata = Object(object['metadata']);

@@ -196,7 +196,7 @@ test('if the deadline ends the wait before a retry, the call fails with the last
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-test('an attempt that gets no answer is ended by the timeout of one attempt, and is retried', async () => {
+test('an attempt without an answer ends at the timeout for one attempt, and the call makes another attempt', async () => {
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort());
   afterThisTest(() => timeout.mockRestore());
   const port = portOver(async (_, signal) => {
@@ -258,6 +258,6 @@ test.each([
 });
 
 const notServed = [...notFound, ['a Status about the object', failed(404, 'NotFound')] as const];
-test.each(notServed)('a 404 with %s means that a ServiceCIDR is absent, as on older servers', async (_, answer) => {
+test.each(notServed)('a 404 with %s means that the ServiceCIDR or the whole kind is absent', async (_, answer) => {
   await expect(portAnswering(answer).port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
 });

@@ -50,7 +50,7 @@ function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Prom
 }
 const find = promisify(remoteLookup);
 
-test('if the name servers of one tenant do not answer, look-ups for other clusters are not delayed', async () => {
+test('if the name servers of one cluster do not answer, look-ups for other clusters are not delayed', async () => {
   const found = Promise.resolve(['203.0.113.9', '127.0.0.1']);
   nameServers((host) => (host.startsWith('silent') ? new Promise(() => {}) : found), failing('ENODATA'));
   for (let n = 0; n < 100; n += 1) remoteLookup(`silent-${n}.example.com`, { all: true }, () => undefined);
@@ -84,6 +84,6 @@ test('a look-up for a connection returns the addresses of one family if the quer
   expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
 });
 
-test('a look-up for a connection returns an address unchanged without a query', async () => {
+test('if the host of a connection is already an address, the look-up returns it unchanged, without a query', async () => {
   expect(await find('203.0.113.9', {})).toBe('203.0.113.9');
 });

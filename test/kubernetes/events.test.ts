@@ -159,7 +159,7 @@ function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErro
   return { port: { create, mergePatch } as unknown as ClusterPort, calls: () => calls };
 }
 
-test('if an event cannot be written, the other events are written, and a later pass writes that event', async () => {
+test('if an event cannot be written, the other events are written, and a later pass writes the missing event', async () => {
   const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
   const report = await writeEvents(port, plan(manyDrafts(12)));
   expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });

@@ -127,7 +127,7 @@ test.each([
 test.each([
   { name: 'the result is the answer on the new connection', isDown: false, reply: { status: 200 } },
   { name: 'the result is silence if the server refuses it', isDown: true, reply: { kind: 'silence' } },
-])('if a reused connection is silent for a second, a new one is opened: $name', async ({ isDown, reply }) => {
+])('if a reused connection is silent for a second, a new connection is opened: $name', async ({ isDown, reply }) => {
   const { end, expire } = aTime();
   const limits: number[] = [];
   const world = await keepingServerAnd(

@@ -230,7 +230,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     await expectRefused(withKey(changed(key)), /does not parse without a password/);
   });
 
-  test('a client key that is so long that a handshake would take seconds is refused', async () => {
+  test('a client key is refused if it is so long that a handshake would take seconds', async () => {
     // Two Mersenne primes.
     const [p, q] = [2n ** 9_689n - 1n, 2n ** 9_941n - 1n];
     const [e, d] = [65_537n, inverseOf(65_537n, (p - 1n) * (q - 1n))];

@@ -285,7 +285,7 @@ test('servedAddresses accepts exactly the addresses that are usable in at least 
   );
 });
 
-test('servedAddresses accepts every address if the ServiceCIDRs are unknown; if they are known, it rejects an invalid address', () => {
+test('if the ServiceCIDRs are unknown, servedAddresses accepts every address; if the ServiceCIDRs are known, servedAddresses rejects an invalid address', () => {
   expect(servedAddresses(undefined)('10.0.0.1')).toBe(true);
   expect(servedAddresses([])('no address')).toBe(false);
 });
