@@ -160,7 +160,7 @@ test('a credential in a gzip reply is masked', async () => {
   expect(await textOf((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
 });
 
-test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
+test('if the connection breaks during a gzip reply, the read of the reply fails with the error of the connection', async () => {
   const server = await startHostileApiServer({
     wire: () => [Buffer.from(`${OK}content-encoding: gzip\r\ncontent-length: 900000\r\n\r\n`), gzipSync(LIST)],
   });

@@ -144,7 +144,7 @@ test.each(PROBED)('after a probe: %s', (...row) => {
   expect(decide(before, own, given)).toEqual(changes);
 });
 
-test('the first late answer is recorded with its time, and changes nothing else in the lease', () => {
+test('the lease records the time of the first late answer, and no other field of the lease changes', () => {
   expect(decide(lease(), late)).toEqual([[ADDRESS, lease({ lateSinceMs: NOW_MS })]]);
 });
 
@@ -164,7 +164,7 @@ test.each([
   expect(decide(lease({ source: 'agent', ...given }), silence)).toEqual([]);
 });
 
-test("a probe by a tick refreshes an agent's expired lease if the server answers, and counts a miss if not", () => {
+test('if the lease of an agent has expired, a probe by a tick refreshes the lease if the server answers, and otherwise counts a miss', () => {
   const known = lease({ source: 'agent', ...expired });
   expect(decide(known, ready)).toEqual(written(ready, refreshed(4)));
   expect(decide(known, silence)).toEqual(written(silence, { source: 'agent', ...expired, ...missed(1) }));
@@ -263,7 +263,7 @@ test('the published addresses are in byte order', () => {
   expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
 });
 
-test('the reconciler "lease" excludes all addresses without an active lease, and "master-count" only addresses that are withdrawn or whose server reported a shutdown', () => {
+test('the reconciler "lease" excludes all addresses without an active lease; the reconciler "master-count" excludes only addresses that are withdrawn or whose server reported a shutdown', () => {
   const [shutDown, withdrawn] = ['10.0.0.3', '10.0.0.4'] as const;
   const others = [
     { address: OTHER, misses: 2 },

@@ -36,7 +36,7 @@ test.each([
   expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
 });
 
-test('a probe has the verdict unknown if its answer may be late only because this process was busy', () => {
+test('if the answer to a probe might be late only because this process was busy, the probe has the verdict "unknown"', () => {
   const outcome = { verdict: 'unknown', odd: false, late: true, detail: 'not known: busy' };
   expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual(outcome);
 });
@@ -49,6 +49,6 @@ test('a detail is cut to at most 200 characters', () => {
 test.each([
   ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
   ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-] as const)('the result %s has the verdict "silence"; "odd" is true if TLS failed', (kind, message, odd, detail) => {
+] as const)('the result %s has the verdict "silence", and is odd only if TLS failed', (kind, message, odd, detail) => {
   expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
 });

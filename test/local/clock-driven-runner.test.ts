@@ -90,7 +90,7 @@ test.each(LOOPS)(
   },
 );
 
-test('the demo prints each event with its result and what to watch for, reports an event that fails, and stops when the signal aborts', async () => {
+test('for each event, the demo prints the result and what to watch for; the demo reports an event that fails, and stops when the signal aborts', async () => {
   const { clock, signal, run } = runnerClock(9_000);
   const lines: string[] = [];
   const print = (...texts: string[]) => void lines.push(...texts.map((text) => `${clock.nowMs() / 1000} ${text}`));

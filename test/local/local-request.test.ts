@@ -49,7 +49,7 @@ test.each<[string, number, LocalRequest]>([
   expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
 });
 
-test('the stand-in API server answers the health and version paths without a token, like a real API server, but refuses other paths that begin with the same text', async () => {
+test('without a token, the stand-in API server answers the health and version paths, and refuses other paths that begin with the same text', async () => {
   const anonymous = { headers: { authorization: undefined } };
   const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
     async (path) => (await requestLocal(server.url + path, anonymous)).status,
@@ -115,7 +115,7 @@ test('the table server closes the database iterator of each query', async () => 
   await server.close();
 });
 
-test('the table server reports a folder that another process has open, and a path that is not a folder', async () => {
+test('the start of the table server fails if another process has the folder open, or if the path is not a folder', async () => {
   const folder = join(root, 'locked');
   const server = await openTableFolder(folder, KEY);
   await expect(openTableFolder(folder, KEY)).rejects.toMatchObject({

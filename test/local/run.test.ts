@@ -92,7 +92,7 @@ test('a second run in the same folder is refused, and the first continues', asyn
   expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
 });
 
-test('a command with a cluster name uses the local run of that cluster, and "kbctl cluster delete" reports that this run ends', async () => {
+test('a command with a cluster name uses the local run of that cluster, and "kbctl cluster delete" reports that the local run of the deleted cluster ends', async () => {
   const cwd = join(root, 'several');
   data = join(cwd, '.kbctl', 'embedded');
   await begin(ALL_DONE);
@@ -107,7 +107,7 @@ test('a command with a cluster name uses the local run of that cluster, and "kbc
   });
 });
 
-test('a run prints commands that work when pasted, even from another folder', async () => {
+test('the commands that a run prints work without changes, even in another folder', async () => {
   const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
   await running.untilItPrints(ALL_DONE);
   expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);
@@ -115,7 +115,7 @@ test('a run prints commands that work when pasted, even from another folder', as
   await running.end('SIGINT');
 });
 
-test('when the time of --timeout expires, a run ends in the same way as at Ctrl-C', async () => {
+test('when the time of --timeout expires, a run ends in the same way as after Ctrl-C', async () => {
   const ended = await callKbctl(['run', '--no-page', '--data', data, '--timeout', '2s'], { cwd: root, env: {} });
   expect(ended).toMatchObject({
     code: 0,
@@ -182,7 +182,7 @@ test('if the spec changes, a local run reads the kubeconfig file of the new spec
   expect([await serverOf(), await serverOf(first)]).toEqual(['https://192.0.2.2:6443', 'https://192.0.2.1:6443']);
 });
 
-test('a local run executes no plugin of a cluster that another writer registered in the table of the run', async () => {
+test('if another writer registers a cluster in the table of a local run, the run executes no plugin from the kubeconfig of that cluster', async () => {
   const marker = join(folder, 'the-plugin-ran');
   const file = join(folder, 'hostile.kubeconfig');
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/sh', args: ['-c', `touch ${marker}`] };

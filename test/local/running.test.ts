@@ -40,7 +40,7 @@ async function leave(content: object | string, where = folder): Promise<void> {
   await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-test('writeRunning writes a file that only this user can read, and readRunning finds the process until the file is removed', async () => {
+test('writeRunning writes a file that only this user can read, and readRunning returns the process in this file until the file is removed', async () => {
   const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
   expect(await readdir(folder)).toEqual(['running.json']);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -79,7 +79,7 @@ test('readRunning returns no process if another server, or no server, answers at
   await Promise.all([other.close(), silent.close()]);
 });
 
-test('a process that ends late does not remove the file of the process that replaced it', async () => {
+test('if a second process has replaced running.json, the end of the first process does not remove the file', async () => {
   const first = await writeRunning(folder, facts);
   const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
   first();
@@ -125,7 +125,7 @@ afterEach(() => process.chdir(before));
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 const keep = async (text: string) => afterThisTest(await keepFile(file, text));
 
-test('keepFile creates a file, and folders for it, that only this user can read', async () => {
+test('keepFile creates a file that only this user can read, in a new folder that only this user can read', async () => {
   await keep('the key');
   expect(await Promise.all([folder, file].map(modeOf))).toEqual([0o700, 0o600]);
   expect(await readdir(folder)).toEqual(['running.json']);

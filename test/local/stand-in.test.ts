@@ -95,7 +95,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('if no repair pass has run for three intervals, Services get no addresses, but their deletion still releases ports', async () => {
+  test('if no repair pass has run for three intervals, Services get no addresses, but the deletion of a Service still releases its ports', async () => {
     const table = memoryTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
@@ -152,7 +152,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status: 201 });
   });
 
-  test('the node ports of a Service that becomes a ClusterIP are cleared and released', async () => {
+  test('if the type of a Service changes to ClusterIP, the node ports of the Service are cleared and released', async () => {
     const server = await readyStandIn();
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
     await create(server, 'np', spec);

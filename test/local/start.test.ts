@@ -116,7 +116,7 @@ describe('npm start with the spec of an existing cluster', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('npm start keeps its table in the folder between runs', async () => {
+  test('a second npm start with the same data folder uses the table of the first', async () => {
     const data = join(folder, 'kept');
     const first = await startOn(specOf('enforce', listening.url), data);
     await first.untilItPrints(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);

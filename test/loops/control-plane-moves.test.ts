@@ -98,7 +98,7 @@ function move(): void {
   after.services.push('10.0.0.9');
 }
 
-test('a repair pass keeps the address of a Service that only the new control plane has', async () => {
+test('if only the new control plane has a Service, a repair pass keeps the address of that Service', async () => {
   await allocate();
   move();
   const codes: (string | undefined)[] = [];
@@ -138,7 +138,7 @@ test('a repair pass does not initialise a missing range from a Service list of t
   expect([await pass(), await isTaken()]).toEqual([undefined, true]);
 });
 
-test('a repair pass frees nothing if the kubeconfig that replaces a refused credential leads to another control plane', async () => {
+test('if a credential is refused and the new kubeconfig leads to another control plane, a repair pass frees nothing', async () => {
   await allocate([expiredHold()]);
   before.refuses = true;
   named = () => after;

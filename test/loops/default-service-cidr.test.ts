@@ -77,7 +77,7 @@ describe('the ServiceCIDR kubernetes', () => {
     expect(report.state).toMatchObject({ networks: [{ cidr: V4 }, { cidr: V6 }] });
   });
 
-  test('a pass that creates the ServiceCIDR also creates the IPAddresses of Services in its range', async () => {
+  test('a pass that creates the ServiceCIDR also creates the IPAddresses of Services in the range of the ServiceCIDR', async () => {
     const { report } = await passOver([kubernetesAt('10.0.0.1')]);
     expect(report.changes.filter((change) => /servicecidr|IPAddress/.test(change))).toEqual([
       `created servicecidr kubernetes: ${V4}`,

@@ -31,7 +31,7 @@ test('a dual-stack cluster gets the IPv4 addresses in the second slice if its fi
   expect(world.cluster.find(sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
-test('if a host name has many addresses, a dual-stack cluster publishes addresses of both families, at most half of the limit for each', async () => {
+test('if a host name has many addresses, a dual-stack cluster publishes addresses of both families, and for each family at most half of the limit', async () => {
   const world = dualWorldOf().change({ apiServers: [aHost('api.example.com')] });
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
   world.records.set('api.example.com', [...records, V6]);
@@ -50,7 +50,7 @@ test('the tick corrects the ipFamilyPolicy of a single-stack Service in a dual-s
   expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual(corrected);
 });
 
-test('the addresses of a family stay published while none of them answers; after one answers again, the other address is removed', async () => {
+test('while no address of a family answers, all addresses of the family stay published; after one address answers again, the silent address is removed', async () => {
   const world = await settledDual();
   const silent = await world.answer(SILENT, V6, W6).ticks(20);
   expect(published(world).second).toEqual([V6, W6]);

@@ -15,7 +15,7 @@ function expectPublished(world: PassWorld, ...addresses: readonly string[]): voi
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('a tick in an empty cluster creates the Service, and the Endpoints and a slice with the addresses of the servers that answer', async () => {
+  test('in an empty cluster, a tick creates the Service, the Endpoints and a slice, and publishes the addresses of the servers that answer', async () => {
     const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -30,7 +30,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('the first tick that finds an API server reports the published port if the probe uses another port', async () => {
+  test('if the probe of an API server uses another port than the published port, the first tick that finds the server reports the published port', async () => {
     const url = 'https://127.0.0.1:32764/readyz';
     const world = new PassWorld({ apiServers: [aServer(A, { url }), aServer(B)] }).answer(READY, '127.0.0.1', B);
     const { changes, findings } = await world.tick();
@@ -99,7 +99,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect([world.cluster.writes, await world.lease(A)]).toEqual([['create services'], undefined]);
   });
 
-  test('a tick finds its own slice by name if the slice lost its label, and corrects the label', async () => {
+  test('if the slice of the kubernetes Service has lost its label, a tick finds the slice by name, and adds the label again', async () => {
     const world = await settled();
     const slice = aSlice([A, B, C]);
     world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
@@ -108,7 +108,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('with the reconciler none, a tick creates only the Service, without probes or reads of leases', async () => {
+  test('with the reconciler "none", a tick creates only the Service, and neither probes servers nor reads leases', async () => {
     const world = worldOf(A, B, C).change({ endpoints: { reconciler: 'none' } });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);

@@ -96,7 +96,7 @@ test('a slice that cannot be read stays unchanged, and a pass still removes a de
   expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
 });
 
-test('with a master count, a slice stays unchanged while the Endpoints cannot be read', async () => {
+test('with the reconciler "master-count", a slice stays unchanged while the Endpoints cannot be read', async () => {
   const world = (await settled(worldOf(A, B))).change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
   world.answer(SILENT, B);
   const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', 'ReplyTooLarge']);
@@ -108,7 +108,7 @@ test.each([
   ['Endpoints', [[A, B], [A]]],
   ['EndpointSlice', [[A], [A, B]]],
 ] as const)(
-  'a deregistration that cannot read the %s removes the address from the other object',
+  'if a deregistration cannot read the %s, the address is removed only from the object that can be read',
   async (kind, left) => {
     const world = await settled(worldOf(A, B));
     const kubernetes = failing(world, ['get', kind, 'kubernetes', 'ReplyTooLarge']);

@@ -64,7 +64,7 @@ test('the deletion of the Endpoints together with their Service does not count a
   expect(world.published()).toEqual([A, B]);
 });
 
-test('during a contest, each tick corrects the slice if the other writer changes the port of the slice', async () => {
+test('if another writer changes the port of the slice before each tick, each tick corrects the port', async () => {
   const world = await settled(worldOf(A, B));
   for (let tick = 0; tick < 6; tick++) {
     world.cluster.place(aSlice([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl');
@@ -96,7 +96,7 @@ test('prune removes the addresses that another writer added to notReadyAddresses
   expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
 });
 
-test('if a writer creates a pruned slice again, findings report the writer, and the wait before each deletion doubles; Endpoints are corrected at once', async () => {
+test('if another writer creates a deleted slice again, findings report this writer, and the wait before each further deletion doubles; the Endpoints are still corrected at once', async () => {
   const world = await pruning(A, B);
   const deletions: boolean[] = [];
   const found: (readonly string[])[] = [];
@@ -137,7 +137,7 @@ test('prune keeps a slice of another writer if the Endpoints could not be writte
   expect(isForeignThere(world)).toBe(true);
 });
 
-test('with endpoints.prune: false, a slice of another writer is not deleted, and a finding reports it', async () => {
+test('with endpoints.prune: false, a slice of another writer is not deleted, and a finding reports the slice', async () => {
   const world = await settled(worldOf(A));
   await addForeign(world);
   const { changes, findings } = await world.tick();

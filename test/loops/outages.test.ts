@@ -50,7 +50,7 @@ test('a published address without a lease is removed at once if its server repor
   expect(world.published()).toEqual([A, C]);
 });
 
-test('a published address stays published while a host name that might resolve to that address cannot be resolved', async () => {
+test('while a host name cannot be resolved, a published address to which the host name might resolve stays published', async () => {
   const world = new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, C);
   world.cluster.place(anEndpoints([A, C]));
   await world.ticks(2);
@@ -60,7 +60,7 @@ test('a published address stays published while a host name that might resolve t
   expect(world.published()).toEqual([B, C]);
 });
 
-test('an address of two host names stays published if one host name no longer resolves to it and the other cannot be resolved', async () => {
+test('an address of two host names stays published if one host name no longer resolves to the address and the other host name cannot be resolved', async () => {
   const world = new PassWorld({ apiServers: [aHost('one.example'), aHost('two.example')] }).answer(READY, A, B, C);
   world.records.set('one.example', [A, B]).set('two.example', [A, C]);
   await world.tick();
@@ -124,7 +124,7 @@ test.each([
 
 const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
 
-test('slow name servers leave a tick enough time for probes, and for the reads and writes after the probes', async () => {
+test('if name servers are slow, a tick still has enough time for probes, and for the reads and writes after the probes', async () => {
   const world = await settled(new PassWorld({ apiServers: [aHost(HOST), aServer(C)] }).answer(READY, C));
   const limits: number[] = [];
   const startDeadline = (ms: number) => {
@@ -191,7 +191,7 @@ async function tickInTime(world: PassWorld, pass: number): Promise<void> {
   await world.tick(10_000, { probe, passId: `pass-${pass}` });
 }
 
-test('servers that do not answer are removed even if they are 39 of 40, and are added when they answer again', async () => {
+test('if 39 of 40 servers do not answer, all 39 are removed; each server is added when it answers again', async () => {
   const world = await settled(worldOf(...addresses));
   const dead = addresses.slice(0, 39);
   world.answer(SILENT, ...dead);
@@ -240,7 +240,7 @@ const failing = (world: PassWorld): ClusterPort => {
   return { ...world.cluster.port, get: fail, list: fail };
 };
 
-test('passes report that a dead server is still published until they can remove it from the endpoints', async () => {
+test('until a pass can remove a dead server from the endpoints, passes report that the server is still published', async () => {
   const world = (await settled(worldOf(A, B))).answer(SILENT, A);
   const kubernetes = failing(world);
   await expect(world.tick(10_000, { kubernetes })).rejects.toThrow('ECONNREFUSED');
@@ -254,7 +254,7 @@ test('passes report that a dead server is still published until they can remove 
   expect(changes).toContainEqual(expect.stringMatching(/^removed 10\.0\.0\.1 from the endpoints/));
 });
 
-test('an observing pass whose cluster does not answer reports no dead server', async () => {
+test('in mode observe, a pass fails if the Kubernetes API does not answer, and reports no dead server', async () => {
   const world = await settled(worldOf(A, B));
   world.answer(SILENT, A).change({ mode: 'observe' });
   const kubernetes = failing(world);

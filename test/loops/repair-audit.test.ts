@@ -10,9 +10,9 @@ const { primary: PRIMARY } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
 test.each([
-  { where: 'are forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
-  { where: 'do not exist', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-] as const)('if ServiceCIDRs $where, $outside addresses are counted as possibly in a ServiceCIDR', async (given) => {
+  { where: 'is forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
+  { where: 'is not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
+] as const)('if the list of ServiceCIDRs $where, $outside addresses might be in a ServiceCIDR', async (given) => {
   const cluster = new PassWorld();
   const list = () => Promise.reject(new ClusterError(given.code, 'no'));
   const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];

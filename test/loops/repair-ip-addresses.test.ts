@@ -127,7 +127,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     else expect(found).toMatchObject(after);
   });
 
-  test('a pass does not report an address in a ServiceCIDR that was created during the pass', async () => {
+  test('if a ServiceCIDR was created during a pass, the pass does not report the addresses in that ServiceCIDR', async () => {
     const objects = [SERVICE_CIDR, service('s', '10.5.0.9'), ipAddress('s', '10.5.0.9')];
     const spoil = ({ place, port }: MemoryCluster): Partial<ClusterPort> => ({
       services: (listed) => {
@@ -153,14 +153,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect([report.findings, changed]).toEqual([[], []]);
   });
 
-  test('a pass creates the IPAddress of a Service that it can list but not get', async () => {
+  test('if a pass can list a Service but cannot get that Service, the pass still creates the IPAddress of the Service', async () => {
     const spoil = unreadable(({ kind }) => kind === 'Service');
     const { report } = await passOver([service('odd', ITEM)], { spoil });
     expect(report).toMatchObject({ errors: [], findings: [{ type: 'notRecorded', service: 'a/odd' }] });
     expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/odd`);
   });
 
-  test('if the role does not allow a kind of correction, a pass tries it once, reports one finding, and makes the allowed corrections', async () => {
+  test('if the role does not allow a kind of correction, a pass tries this kind once, reports one finding, and makes the allowed corrections', async () => {
     const why =
       'ipaddresses is forbidden: User "u" cannot create resource "ipaddresses" in API group "networking.k8s.io"';
     let tries = 0;
@@ -177,7 +177,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes).toContain('deleted IPAddress 10.0.0.6');
   });
 
-  test('a pass does not delete the IPAddress of a Service that it cannot read, and reports the Service', async () => {
+  test('if a pass cannot read a Service, the pass does not delete the IPAddress of the Service, and reports a finding', async () => {
     const spoil = unreadable(({ name }) => name === 'odd');
     const { report, cluster } = await passOver([ipAddress('odd'), ipAddress('gone', '10.0.0.6')], { spoil });
     expect(report.errors).toEqual([]);
@@ -206,7 +206,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(recorded()).toEqual([true, true, true]);
   });
 
-  test('if a webhook does not answer when a pass ends a hold, other passes still end the other expired holds', async () => {
+  test('if a webhook does not answer when a pass ends a hold, later passes still end the remaining expired holds', async () => {
     const ended = { owner: 'shop', takenUpBy: 'any', untilMs: 1 } as const;
     const { recorded } = await passesWithoutWebhook(3, (item) => ipAddressOfHold(item, ended));
     expect(recorded()).toEqual([true, false, false]);
@@ -227,7 +227,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings.map(({ type }) => type)).toEqual(['notRecorded', 'leakedRecord']);
   });
 
-  test('a pass over 60,000 leaked IPAddresses counts all of them, deletes 200, reports 200 findings, and only counts the other 59,600', async () => {
+  test('a pass over 60,000 leaked IPAddresses reports and deletes 200, stores the uids of 200 others, and only counts the remaining 59,600', async () => {
     const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
     const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
     const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
@@ -288,7 +288,7 @@ test('a pass in mode observe only reports which IPAddresses it would create and 
   expect(passed.changed).toEqual([]);
 });
 
-test('a pass does not end the hold of an address that a Service has, so that the address does not become free', async () => {
+test('if a Service has a held address, a pass does not end the hold, so that the address does not become free', async () => {
   const { report, cluster } = await passOver([...held, service('s', '10.0.0.001')], { ipAddresses: false });
   expect(remaining({ cluster })).toEqual([1, 2, 3]);
   const message = 'The hold of shop on 10.0.0.1 expired and is not released: Service a/s has the address.';

@@ -36,7 +36,7 @@ test('the list of Services is read after the ranges', async () => {
 test.each([
   { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
   { loop: nodePortRepair, key: NODE_PORT_KEY, message: 'unable to refresh the port block: it broke off' },
-])('a pass of $loop.id with an incomplete list fails as upstream and saves nothing', async ({ loop, key, message }) => {
+])('if a list is incomplete, $loop.id fails as upstream does, and saves nothing', async ({ loop, key, message }) => {
   const cluster = tableWorld();
   const cause = new ClusterError('Unavailable', 'it broke off');
   const kubernetes = listing(async function* list() {
@@ -50,7 +50,7 @@ test.each([
 test.each([
   { loop: clusterIpRepair, tried: [PRIMARY], what: 'service IP allocations' },
   { loop: nodePortRepair, tried: [NODE_PORT_KEY], what: 'port allocations' },
-])('a pass of $loop.id that cannot save a range has the same error as upstream', async ({ loop, tried, what }) => {
+])('if $loop.id cannot save a range, the pass has the same error as upstream', async ({ loop, tried, what }) => {
   const cluster = tableWorld({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] }).list(...SERVICES);
   const keys: string[] = [];
   const put: KeyValueTable['put'] = ({ key }) => {
@@ -112,7 +112,7 @@ const advice =
 test.each([
   { loop: clusterIpRepair, key: PRIMARY, why: 's for family:IPv4 with error:invalid CIDR address: garbage' },
   { loop: nodePortRepair, key: NODE_PORT_KEY, why: ': ' },
-])('a snapshot with an invalid range ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
+])('if the range of a snapshot is invalid, $loop.id fails and changes nothing', async ({ loop, key, why }) => {
   const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000));
   await cluster.store(key, garbage);
   const before = await cluster.table.get('demo', key);
@@ -125,7 +125,7 @@ test.each([
 });
 
 test.each(['table', 'apiserver'] as const)(
-  'with allocator %s, a range of the spec that does not parse fails the pass',
+  'with allocator %s, a pass fails if a range of the spec does not parse',
   async (allocator) => {
     const cluster = new PassWorld({ allocator, serviceNodePortRange: '9-1' });
     await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
@@ -168,7 +168,7 @@ test('the usage bitmap of an audit is ignored, and the range is initialised only
   expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
 });
 
-test('a snapshot without a range is used for the range of the spec', async () => {
+test('if a snapshot contains no range, a pass applies the bitmap of the snapshot to the range of the spec', async () => {
   const cluster = tableWorld().list(withAddresses('s', '10.0.0.5'));
   await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
   const report = await cluster.pass(clusterIpRepair);
@@ -185,7 +185,7 @@ function whileListing(cluster: PassWorld, meanwhile: () => Promise<void>) {
 }
 
 describe('a range that is written while the Services are listed', () => {
-  test('the pass adds the addresses of the listed Services to the newer range, and keeps addresses that were allocated since it read the range', async () => {
+  test('the pass adds the addresses of the listed Services to the newer range, and keeps addresses that were allocated after the pass had read the range', async () => {
     const cluster = tableWorld();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -222,7 +222,7 @@ describe('a range that is written while the Services are listed', () => {
   });
 });
 
-test('an observing pass does not change a range that another writer wrote while the Services were listed', async () => {
+test('a pass in mode observe does not change a range that another writer wrote while the Services were listed', async () => {
   const cluster = tableWorld({ mode: 'observe' });
   const over = { ...ANY, items: ['10.0.0.3'], untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
   await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 2]), holds: [over] });

@@ -215,12 +215,12 @@ test.each([
   { name: 'saved under a newer spec', newest: { generation: 2 } },
   { name: 'saved for other bounds', newest: { range: '30000-30031' } },
   { name: 'saved by another allocator', newest: { allocator: 'apiserver' as const } },
-])('a decision is not merged if the newest range is $name', ({ newest }) => {
+])('if the newest range was $name, the decision of the pass is not merged', ({ newest }) => {
   const read = rangeOf(['twice']);
   expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBeUndefined();
 });
 
-test('a merged range keeps the record of unclaimed items, except those that a Service now has or that were freed', () => {
+test('a merged range keeps the record of unclaimed items, without the items that a Service now has and the items that were freed', () => {
   const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
   const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [3] }];
   const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };

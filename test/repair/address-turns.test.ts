@@ -44,7 +44,7 @@ test.each<[string, AddressMemory, number, ReturnType<typeof at>, boolean]>([
   expect(unlisted.size).toBe(0);
 });
 
-test('an IPAddress with a fault is remembered from the first pass that saw it, and forgotten when it has no fault', () => {
+test('a pass saves when an IPAddress was first seen with a fault, and removes this time when the IPAddress has no fault', () => {
   const first = chooseFaults([leaked(1)], { seen: {} }, at(NOW_MS)).memory;
   const second = chooseFaults([leaked(1), leaked(2)], first, at(NOW_MS + 180_000)).memory;
   expect(second).toEqual({ seen: { 'uid-1': NOW_MS, 'uid-2': NOW_MS + 180_000 } });
@@ -103,6 +103,6 @@ test('faults that passes do not correct are reported in each pass', () => {
 });
 
 const STATES = [undefined, { addresses: { seen: { a: 'b' } } }];
-test.each(STATES)('a saved state of an earlier version, or one that does not parse, counts as empty: %j', (state) => {
+test.each(STATES)('a state that an earlier version saved, or that does not parse, counts as empty: %j', (state) => {
   expect(addressMemoryIn(state)).toEqual({ seen: {} });
 });

@@ -28,7 +28,7 @@ test.each([
   expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
 });
 
-test('a second claim of an address is a duplicate even in another spelling', () => {
+test('a second claim of an address is a duplicate, even if the claim spells the address in another way', () => {
   const range = rangeOf('10.0.0.0/12');
   const claims = ['10.0.0.5', '::ffff:10.0.0.5'].map((text) => codeOf(range.claim(text, BY)));
   expect(claims).toEqual(['recorded', 'AlreadyAllocated']);
@@ -45,7 +45,7 @@ test.each([
   expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
 });
 
-test('the audit of a range returns a usage bitmap for all 65,536 ports, and none for a range with more bits', () => {
+test('an audit returns a usage bitmap for the range of all 65,536 ports, and no bitmap for a range with more bits', () => {
   for (const cidr of ['10.0.0.0/15', 'fd00::/108']) {
     expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
   }

@@ -97,7 +97,7 @@ test.each(findings)('a finding has the same message as upstream for %s', (_, ent
   expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
 });
 
-test.each(ends)('a pass ends as upstream does after %s', (_, enter, claimed, reason, note, message) => {
+test.each(ends)('after %s, a pass ends with the same error as upstream', (_, enter, claimed, reason, note, message) => {
   const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
   const [type, code] = reason === 'UnknownError' ? ['unknown', 'Unknown'] : ['full', 'Full'];
   const listed = [{ type, message, event: { reason, action, note } }];
@@ -135,7 +135,7 @@ test.each(['10.1.0.0/24', '10.0.0.0'])('clusterIpClaims rejects the ranges 10.0.
   expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
 });
 
-test('nodePortClaims throws an error without a range of node ports', () => {
+test('nodePortClaims throws an error if the caller passes no range of node ports', () => {
   expect(() => nodePortClaims([])).toThrow('node ports have one range');
 });
 

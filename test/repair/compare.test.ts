@@ -91,7 +91,7 @@ test.each([
   expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
 });
 
-test('if the last strikes of the range are dated far in the future, they get the present date, and no item is freed', () => {
+test('if the date of the last strikes is far in the future, the present date replaces that date, and no item is freed', () => {
   const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
   expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
   expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
@@ -163,7 +163,7 @@ test('a claim by a Service with the label of the owner ends the hold of the clai
   expect(shown(decided)).toEqual({ taken: [2, 5], struck: [], holds: kept, findings: [], held: 1, holdsEnded: 0 });
 });
 
-test('a held item of a Service without the label of the owner is reported, and stays held', () => {
+test("if a Service has a held item, but not the label of the hold's owner, a finding reports it, and the item stays held", () => {
   const holds = [{ ...OWNERS, items: ['30002'] }];
   const decided = compared({ holds, claims: [[30_002, service('s')]] });
   const message =

@@ -75,7 +75,7 @@ test('if a certificate cannot be verified, probes have the result "unknown" unti
   expect(reads()).toBe(3);
 });
 
-test('if a certificate can never be verified, the kubeconfig is read once a minute; probes have the result "unknown" before the first of these reads, and tlsFailure after it', async () => {
+test('if a certificate can never be verified, the kubeconfig is read once a minute; probes have the result "unknown" before the first of these reads, and the result "tlsFailure" after that read', async () => {
   const server = await serverOf(stranger);
   const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
   await pass(0);

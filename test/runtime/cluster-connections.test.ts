@@ -69,7 +69,7 @@ test('a process reads 16 kubeconfigs without a wait, and then 20 per second', as
   expect(sleeps).toHaveLength(4);
 });
 
-test('a process reads at most four kubeconfigs per second for a minute after a throttled read', async () => {
+test('for a minute after a throttled read, a process reads at most four kubeconfigs per second', async () => {
   const { clock, connect, sleeps } = aProcess(async ({ name }) => {
     if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
     return access();
@@ -122,7 +122,7 @@ async function afterOneRead(...tokens: (string | ClusterError)[]) {
   return { ...process, get: () => kubernetes.get(NAMESPACE) };
 }
 
-test('if an API server refuses the credential, the kubeconfig is read once again, and the pass continues with the new credential', async () => {
+test('if an API server refuses the credential, the pass reads the kubeconfig again once, and continues with the new credential', async () => {
   const before = server.requests.length;
   const { get, reads } = await afterOneRead('old', 'new');
   await expect(Promise.all([get(), get()])).resolves.toHaveLength(2);

@@ -20,7 +20,7 @@ test('the handler of a loop logs the delay of its scheduled event', async () => 
 });
 
 test.each([2_001, -960_000])(
-  'a handler logs and counts that its clock differs from that of the table by %d ms',
+  'a handler logs and counts a difference of %d ms between the clock of the host and the clock of the table',
   async (skewMs) => {
     const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
     await handler({}, contextOf(world));

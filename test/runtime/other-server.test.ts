@@ -47,7 +47,7 @@ test.each([
   ['uses', 'https://10.0.0.9:6443/readyz/ping', 1],
   ['does not use', 'https://10.0.0.9:6443/k8s/clusters/a/readyz', 0],
   ['does not use', 'http://10.0.0.9:8080/readyz', 0],
-])('a pass %s a server at the probe URL %s, which answered in this pass', async (_, url, count) => {
+])('a pass %s a server that answered in this pass at the probe URL %s', async (_, url, count) => {
   const servers = spec([aServer('10.0.0.2', { url })]);
   expect(otherServers(servers, await access(), new Set([url]))).toHaveLength(count);
   expect(otherServers(servers, await access(), new Set(['https://10.0.0.8:6443/readyz']))).toEqual([]);
@@ -102,7 +102,7 @@ test.each<Loop>(['kubernetes-service', 'system-namespaces'])('a pass of %s uses 
   expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
 });
 
-test('a pass uses a server at a probe URL whose host is not the address of the server, if the server answered in this pass', async () => {
+test('if a server answered in this pass, the pass uses the probe URL of this server, even if the host of the URL is not the address of the server', async () => {
   const { other, got } = await passBy({ probeHost: '127.0.0.1' });
   expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
   const sent = other.requests.map(({ headers }) => headers['authorization']);
@@ -143,7 +143,7 @@ test('a request is sent to another server if the server of the kubeconfig accept
   await expect(transport(get, never)).resolves.toBe(answered);
 });
 
-test('a write that the server might have executed is not sent to another server, but the next write is', async () => {
+test('if the first server might have executed a write, this write is not sent to another server, but the next write is sent to another server', async () => {
   const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
   const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
   const put = { ...get, method: 'PUT' } as const;

@@ -68,7 +68,7 @@ test('guaranteedUpdate writes nothing if the new value equals the stored value',
 test.each([
   ['schema', { value: 1, schema: 2 }],
   ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
-])('guaranteedUpdate writes an unchanged value if its %s changes', async (_, content) => {
+])('guaranteedUpdate writes an item even if only the %s of the item changes', async (_, content) => {
   const table = memoryTable();
   await write(table, 1);
   await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
@@ -111,7 +111,7 @@ test('guaranteedUpdate does not read an item that the table returned with the re
   expect(gets()).toBe(0);
 });
 
-test('guaranteedUpdate reads the item again before it accepts the decision to keep the item', async () => {
+test('if the caller decides to keep an item that was read earlier, guaranteedUpdate reads the item again and repeats the decision', async () => {
   const { table, options, inner } = await recentlyRead();
   await write(inner, 10);
   const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });

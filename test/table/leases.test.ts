@@ -41,7 +41,7 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
   return { ...table, put };
 }
 
-test('a read returns all leases of both families in the byte order of their addresses, including expired ones', async () => {
+test('a read returns all leases of both families, even expired leases, in the byte order of their addresses', async () => {
   const table = newTable();
   for (const address of [B, '2001:db8::1', '10.0.0.10']) await putLease(table, 'c', aLease(address));
   await putLease(table, 'c', aLease(C, { expiresAtMs: NOW_MS - DAY_MS }));

@@ -47,7 +47,7 @@ const NOT_READY = {
 };
 
 describe('Allocations from a stored range', () => {
-  test('an allocation refuses an address outside the range, and a release ignores it', async () => {
+  test('an allocation refuses an address outside the range, and a release reports such an address as not in the range', async () => {
     const table = await newTable({});
     const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: () => 0 } };
     const items = [NEXT, 'fd00::'];
@@ -173,7 +173,7 @@ const aHold = (index: number) => ({
 const ownHolds = (many: number) =>
   Array.from({ length: many }, (_, index) => ({ ...aHold(index), items: [`fd00::${(4096 + index).toString(16)}`] }));
 
-test('each address of a /24 can be held by its own request', () => {
+test('in a /24 range, each address can be held by a separate request', () => {
   const longest = Array.from({ length: 254 }, (_, index) => ({
     owner: 'o'.repeat(63),
     takenUpBy: 'owner' as const,

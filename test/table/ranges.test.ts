@@ -49,7 +49,7 @@ test('the items that admission allocated for Services of several namespaces are 
   expect((await readItem(table)).stored).toEqual({ ...STORED, unclaimed });
 });
 
-test('a /12 with the largest holds and a leak at every address fits into a table item, because the strikes of the highest addresses are dropped', async () => {
+test('a /12 range that has a leak at every address, and holds of the maximum size, fits into a table item, because the strikes of the highest addresses are dropped', async () => {
   const holds = Array.from({ length: 700 }, (_, index) => ({
     ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
     items: [`10.0.${index >> 8}.${index & 255}`],
@@ -112,7 +112,7 @@ test.each<[string, TableValue]>([
   expect(await table.get('c', KEY)).toEqual(item);
 });
 
-test('readRange ignores invalid records of items that admission allocated; the only effect is that a repeated review gets other items', async () => {
+test('readRange ignores invalid records of items that admission allocated; the only effect is that a repeated admission review gets other items', async () => {
   const table = memoryTable();
   const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
   won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));

@@ -28,7 +28,7 @@ test('a run record lists findings that require action first, and at least one fi
   expect(kept?.map(({ type }) => type)).toEqual([...Array(18).fill('duplicate'), 'leak', 'oddProbe']);
 });
 
-test('if a run record omits writes or changes, the last line of the list contains their number', async () => {
+test('if a run record omits lines of its list of writes or of changes, the last line of that list contains their number', async () => {
   const lines = Array.from({ length: 101 }, (_, n) => `line ${n}`);
   const record = await written(aRunRecord(0, { wouldWrite: lines, lastChange: { atMs: 1, changes: lines } }));
   expect(record?.wouldWrite?.at(-1)).toBe('make 81 more writes');

@@ -64,7 +64,7 @@ test('the corrected clock is wrong by at most the duration of a reply plus a sec
 
 const server = runningTableServer();
 
-test('the clock of the host is corrected by the date of every reply to the client, even of a refusal', async () => {
+test('the date of every reply to the client corrects the clock of the host, even if the reply is a refusal', async () => {
   const proxy = await startFaultProxy(server.endpoint);
   afterThisTest(proxy.close);
   const client = testDynamoClient(proxy.endpoint);

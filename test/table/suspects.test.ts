@@ -34,7 +34,7 @@ test('the table item of a suspect is kept until a week after the cluster last ra
   expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
 });
 
-test('a corrupt item of a suspect is listed as unreadable, and does not hide the other suspects', async () => {
+test('if the table item of a suspect is corrupt, the item is listed as unreadable, and the other suspects are still listed', async () => {
   const table = memoryTable();
   const key = { stack: 's', loop: 'node-port-repair' } as const;
   await writeSuspect(table, { ...key, cluster: 'a' }, SUSPECT, undefined);
@@ -57,7 +57,7 @@ test('a suspect runs alone for an hour after its first accident, and for twice a
   expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
 });
 
-test('a suspect has the state "again" after an accident while it ran alone, and keeps this state after later accidents', () => {
+test('a suspect gets the state "again" if an accident happens while the suspect runs alone, and keeps this state after later accidents', () => {
   expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
   const again = afterAccident(SUSPECT, ALONE, NOW + 1);
   expect(again).toMatchObject({ state: 'again', accidents: 2 });

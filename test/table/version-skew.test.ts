@@ -148,7 +148,7 @@ describe.each(Object.keys(TYPES) as ItemType[])('%s', (type) => {
     expect(values).toEqual(asRead ?? [form.least, form.most({})]);
   });
 
-  test('a change of an item keeps all other parts in their stored form', async () => {
+  test('if one part of an item changes, all other parts keep their stored form', async () => {
     const table = tableOf(plain);
     await rewrite(table);
     expect((await table.get(form.cluster, form.key))?.value).toEqual({ ...Object(plain.value), ...changed });

@@ -214,7 +214,7 @@ test('every alarm has a test case', () => {
 });
 
 test.each(CASES)(
-  'the alarm %s (%s) is OK with the values %j, changes to ALARM after its number of periods with %j, and then back to OK',
+  'the alarm %s (%s) is OK with the values %j, changes to ALARM after enough periods with the values %j, and is OK again with the first values',
   (name, rule, healthy, broken) => {
     const alarm = alarmOf(name);
     const { DatapointsToAlarm: needed, EvaluationPeriods: evaluated } = alarm;

@@ -13,7 +13,7 @@ type TemplateParameter = Readonly<Record<'Default' | 'AllowedPattern' | 'Constra
 const inTemplate = (values?: Readonly<Record<string, string>>) =>
   templateParameters(values) as Readonly<Record<string, TemplateParameter>>;
 
-test('parameters on the command line override those of the stage, which override those in the block "default"', () => {
+test('parameters on the command line override parameters of the stage, and parameters of the stage override parameters in the block "default"', () => {
   const blocks = {
     default: { logLevel: 'INFO', table: null, logRetentionDays: 7 },
     prod: { logLevel: 'WARN', tickConcurrency: 50 },
@@ -24,7 +24,7 @@ test('parameters on the command line override those of the stage, which override
   expect([...requested].sort()).toEqual(['logLevel', 'logRetentionDays', 'tags', 'tickConcurrency']);
 });
 
-test('the patterns of template parameters accept their defaults, and the template omits parameters that only the tool uses', () => {
+test('the pattern of each template parameter accepts the default of the parameter, and the template omits parameters that only the tool uses', () => {
   const accepted = Object.entries(inTemplate()).filter(([, one]) => new RegExp(one.AllowedPattern).test(one.Default));
   expect(accepted.map(([name]) => name)).toEqual(Object.keys(inTemplate()));
   expect(inTemplate()).not.toHaveProperty('RollbackMinutes');

@@ -145,7 +145,7 @@ test('Lambda does not retry an invocation, because the next tick is the retry', 
   }
 });
 
-test('by default, repairs have 512 MB of memory and other functions 256 MB; a parameter changes the 256 MB', () => {
+test('by default, the repair functions have 512 MB of memory, and all other functions have 256 MB, which a parameter can change', () => {
   const memory = (template: ResolvedTemplate) => NAMES.map((name) => [name, functionOf(template, name).MemorySize]);
   expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
     new Set(['true 512', 'false 256']),
@@ -350,7 +350,7 @@ test('a policy condition with ForAllValues does not allow a request that lacks t
   expect(JSON.stringify(everything)).toContain('"ForAllValues:');
 });
 
-test('functions can read only secrets in the region, and with the prefix, that parameters set', () => {
+test('parameters set the region and the prefix of secrets, and functions can read only these secrets', () => {
   const read = granted(everything, 'deregister').filter((line) => /^(secretsmanager|ssm):/.test(line));
   expect(read).toEqual([
     'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
@@ -424,7 +424,7 @@ test('the admission function and its resources do not exist by default', () => {
   expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
 });
 
-test('the admission function has a URL that everyone may call, with both permissions that AWS requires', () => {
+test('everyone may call the URL of the admission function, because the URL has both permissions that AWS requires', () => {
   const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
   expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
   expect(url?.Properties).not.toHaveProperty('Cors');
@@ -505,7 +505,7 @@ test('every function may use the KMS key of the table, but only through DynamoDB
   }
 });
 
-describe.each(['allocate', 'admission'])('the version of %s', (name) => {
+describe.each(['allocate', 'admission'])('the version of the function %s', (name) => {
   const id = logicalId(name);
   const compiled = () => packaged.template as ResolvedTemplate;
   /** Returns the names of the parameters in a value. */
@@ -525,7 +525,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     expect([...usedIn(propertiesOf(compiled(), `${id}Version`))].toSorted()).toEqual(used.toSorted());
   });
 
-  test('the version stays the same if a parameter without an effect on the function changes', () => {
+  test('parameters without an effect on the function do not change its version', () => {
     const unused = { VpcIpv6: 'true', ExternalId: 'x1', ClustersPerTick: '1', TableName: STACK };
     expect(descriptionWith(unused)).toBe(descriptionWith({}));
   });
