@@ -103,7 +103,7 @@ export function scheduledLoops(
   }));
 }
 
-/** Invokes a loop. Never throws, because the handler logs its failure, and the next tick tries again. */
+/** Invokes a loop. Never throws, because the handler logs the failure, and the next tick tries again. */
 export async function invokeLoop(environment: Environment, loop: Loop, event: object): Promise<void> {
   const { nowMs } = environment;
   const endMs = nowMs() + PASS_BUDGET_MS[loop] + BESIDE_PASS_MS;

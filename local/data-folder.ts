@@ -127,7 +127,7 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
   }
 }
 
-/** Returns the process that runs with this folder, and a client of the table of this process. @throws StartError if none runs */
+/** Returns the process that runs with this folder, and a client of the process's table. @throws StartError if no process runs */
 export async function openRunning(folder: string) {
   const running = await readRunning(folder);
   if (running === undefined) {
@@ -151,7 +151,7 @@ export async function freeFolder(cluster: string, named: string | undefined): Pr
   );
 }
 
-/** Writes the file by which other commands find this process. Removes it as `keepFile` does. @throws StartError */
+/** Writes the file by which other commands find this process. `keepFile` states when the file is removed. @throws StartError */
 export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }

@@ -20,7 +20,7 @@ export const DEMO: EmbeddedKind = {
 export interface StoryEvent {
   readonly atSeconds: number;
   readonly what: string;
-  /** A returned text, such as an address, is printed after `what`. */
+  /** Causes the event. If `act` returns a text, such as an address, the text is printed after `what`. */
   readonly act: (world: EmbeddedWorld) => Promise<unknown>;
   /** The next effect that the user should watch for. */
   readonly outlook: string;

@@ -22,7 +22,7 @@ export interface SentenceOptions {
 
 interface Sentence {
   readonly text: string;
-  /** True if the end of the problem is reported too. */
+  /** True if the sentence is about a problem whose end is reported too. */
   readonly isTrouble?: boolean;
   readonly style?: Parameters<Paint>[0];
 }
@@ -30,7 +30,7 @@ interface Sentence {
 /** The width of the column of loops, which is enough for the longest id. */
 const LOOP_WIDTH = 18;
 
-/** The text before each entry of a log field, and the style of the line. An entry of another field follows the field's name. */
+/** The text before each entry of a log field, and the style of the line. For any other field, the text is the field's name. */
 const SENTENCES: Readonly<Record<string, Sentence>> = {
   changes: { text: '' },
   wouldWrite: { text: 'would ', style: 'cyan' },
@@ -45,9 +45,9 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/** Logs a sentence for each change, finding and failure, but at most a short line if the last pass had the same sentences. */
+/** Logs a sentence for each change, finding and failure. If the last pass had the same sentences, logs at most a short line. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
-  /** The sentences that were printed last, by loop and by the prefix of their lines: the name of another cluster, or nothing. */
+  /** The sentences that were printed last, by loop and by prefix. The prefix is the name of another cluster, or empty. */
   const reported = new Map<string, Map<string, readonly Sentence[]>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, readonly Sentence[]>();

@@ -24,7 +24,7 @@ export function pluginRunner(terminal: PluginTerminal): RunPlugin {
 const GROUP = 'client.authentication.k8s.io';
 /** The name of the extension that plugins receive from the cluster's entry in the kubeconfig. */
 const EXTENSION = `${GROUP}/exec`;
-/** A plugin may wait for a login in a browser. */
+/** The time limit of a plugin, which may wait for a login in a browser. */
 const LONGEST_MS = 10 * 60_000;
 const SAY_AFTER_MS = 3_000;
 
@@ -52,7 +52,7 @@ const replyShape = z.object({
   ),
 });
 
-/** Keeps the credential until it expires, as client-go does. Requests at the same time share one run. */
+/** Keeps the credential until it expires, as client-go does. Requests at the same time share one run of the plugin. */
 function execPlugin(call: PluginCall, terminal: PluginTerminal): () => Promise<PluginCredential> {
   let kept: ReturnType<typeof runExec> | undefined;
   return async () => {

@@ -7,7 +7,7 @@ import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 
 export interface RealCluster {
   readonly specFile: string;
-  /** The kubeconfig file. Default: the file in the spec, relative to the spec. */
+  /** The kubeconfig file. Default: the file that the spec names, relative to the folder of the spec. */
   readonly kubeconfigFile?: string;
   readonly context?: string;
   /** The port of the loopback for the admission webhook. If absent, the webhook is not served. */
@@ -48,7 +48,7 @@ export interface LocalCluster extends AsyncDisposable {
   readonly notes: readonly string[];
   readonly hints: readonly string[];
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Set for an embedded cluster. */
+  /** The parts of an embedded cluster; `undefined` for a real cluster. */
   readonly world?: EmbeddedWorld;
 }
 

@@ -66,7 +66,7 @@ async function openReal(real: RealCluster, named: string | undefined, terminal: 
 const TABLE_ALLOCATES =
   'allocator table: stock API servers allocate beside the table unless they call the webhook (docs/admission.md).';
 
-/** Returns the kubeconfig for this run: that of the command line, or else that of the spec. */
+/** Returns the kubeconfig of the command line or, if the command line has none, the kubeconfig of the spec. */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) return { file: path.resolve(kubeconfigFile), context };
   const { kubeconfig } = spec;

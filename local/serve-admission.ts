@@ -15,8 +15,8 @@ import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
 /**
- * The time after which idle connections end. API servers end idle connections after 90 s. If this server ended one first, the
- * next review on it could fail.
+ * The time after which idle connections end. API servers end idle connections after 90 s. If this server ended a connection
+ * first, the next review on this connection could fail.
  */
 const KEEP_ALIVE_MS = 100_000;
 

@@ -69,7 +69,7 @@ interface Closable {
   return?(): Promise<void>;
 }
 
-/** Adds `return` to the iterators of the database, because dynalite 4.0.0 calls it at the end of each query. */
+/** Adds `return` to the iterators of the database, because dynalite 4.0.0 calls `return` at the end of each query. */
 function letIteratorsReturn(): void {
   const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));
   const classes: Record<string, { readonly prototype: Closable }> = requireAsLevel('abstract-level');

@@ -28,7 +28,7 @@ const withoutLocalRuns = {
   },
 };
 
-/** Runs before the bundle, because an old Node would fail in the bundle with a misleading error. */
+/** This check runs before the bundle, because an old Node would fail in the bundle with a misleading error. */
 const nodeCheck = `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) {
   console.error('kbctl needs Node.js 22.19 or later and this is ' + process.version + ': install a later one.');
   process.exit(1);

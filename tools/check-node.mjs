@@ -5,7 +5,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Set for the process that {@link runWith} starts, so that the started process does not start another. */
+/** An environment variable of the process that {@link runWith} starts. With this variable, the process starts no other process. */
 const STARTED = 'KBCTL_STARTED_BY_CHECK';
 const isStarted = process.env[STARTED] !== undefined;
 delete process.env[STARTED];

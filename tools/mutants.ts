@@ -65,7 +65,7 @@ const explained = new Set(readFileSync('tools/mutants/explained.txt', 'utf8').ma
 const sources = new Map(
   globSync('{cli,deploy,lib,local,test,tools}/**/*.ts').map((file) => [file, readFileSync(file, 'utf8')]),
 );
-/** The imports of each file by its importers. Imports of types have no effect on a test. */
+/** For each file, the imports of this file by other files. Imports of types have no effect on a test. */
 const importers = Map.groupBy([...sources].flatMap(importsOf), ({ imported }) => imported);
 /** The test files to run, without those that use `jest.spyOn`, which tools/mutants/test-globals.ts does not provide. */
 const testFiles = [...sources].flatMap(([file, text]) =>

@@ -8,7 +8,7 @@ import { ANSWER_SCHEMA, EVENT_SCHEMA, type JsonSchema, REQUEST_SCHEMA, SPEC_SCHE
 
 const DOCS = path.join(import.meta.dirname, '../docs');
 
-/** The text of each page, made from its current text. */
+/** For each page, a function that returns the new text from the current text. */
 const PAGES: Readonly<Record<string, (current: string) => string>> = {
   'cluster-spec.schema.json': () => textOf(SPEC_SCHEMA),
   'allocate-request.schema.json': () => textOf(REQUEST_SCHEMA),

@@ -9,8 +9,8 @@ import type { AddressFault } from './address-faults.ts';
  */
 const SETTLED_AFTER_MS = 65_000;
 /**
- * The maximum number of faults that a pass corrects (more if it only creates: `CREATED_FOR_ONE`). Also the maximum number of faults
- * without a correction that a pass lists, and of uids that a pass saves.
+ * The maximum number of faults that a pass corrects, or more if it creates IPAddresses (`CREATED_FOR_ONE`). A pass also lists at
+ * most this many faults that have no correction, and saves at most this many uids.
  */
 const MOST_FAULTS = 200;
 /** A pass may create this many IPAddresses in place of one other correction: an address without one could be allocated again. */
@@ -28,7 +28,7 @@ const memoryShape = z.object({
 /** The faults of IPAddresses that earlier passes saw, saved in the run record. */
 export type AddressMemory = Readonly<z.infer<typeof memoryShape>>;
 
-/** Returns the memory in the state of a run record, or an empty memory if the state has none. */
+/** Returns the faults that earlier passes saved in a run record's state (`AddressMemory`), or none if the state contains none. */
 export function addressMemoryIn(state: unknown): AddressMemory {
   return memoryShape.safeParse(Object(state)['addresses']).data ?? { seen: {} };
 }
@@ -102,7 +102,10 @@ export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemo
   return { ...memory, turn: turnKey(fault) };
 }
 
-/** Returns the uids to save with the time each was first seen, and the faults whose new uids are too many or too long to save. */
+/**
+ * Returns `seen`, the uids to save, each with the time of its first sighting; and `unseen`, the faults whose uid is new but is
+ * not saved, because the uid is too long or the limit is reached.
+ */
 function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, number>, nowMs: number) {
   const seen = new Map<string, number>();
   const unseen: AddressFault[] = [];

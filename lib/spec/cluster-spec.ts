@@ -22,7 +22,7 @@ import {
   type webIdentity,
 } from './spec-parts.ts';
 
-/** The four loops, by the id that files, functions, keys, metrics, logs and commands share. */
+/** The ids of the four loops. Files, functions, keys, metrics, logs and commands use the same ids. */
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 /**
@@ -31,7 +31,7 @@ export type Loop = (typeof LOOPS)[number];
  */
 export const STACK_LOOP: Loop = 'kubernetes-service';
 
-/** The shortest interval of each loop in seconds. It is upstream's interval, and the period of the loop's ticks. */
+/** The shortest interval of each loop, in seconds. It equals upstream's interval and the time between two ticks of the loop. */
 export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 60,
   'kubernetes-service': 10,
@@ -39,12 +39,12 @@ export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 180,
 };
 
-/** The least duration of a lease, in intervals, so that a lease survives one late tick. */
+/** The least duration of a lease, as a multiple of the loop's interval. With this duration, a lease survives one late tick. */
 export const LEASE_INTERVALS = 1.5;
 
 export const DAY_SECONDS = 86_400;
 
-/** A pass runs only when its loop is scheduled, so an interval must be a multiple of the schedule. */
+/** A pass runs only at a tick of its loop, so an interval must be a multiple of the time between two ticks. */
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
   const message = `${loop} cannot run every {} s: write a multiple of ${seconds}, its schedule, at most ${DAY_SECONDS} (a day)`;
@@ -184,14 +184,14 @@ export const writtenSpecShape = z.strictObject({
 
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
-/** A registered spec: its ranges are in `serviceClusterIPRanges`. Only types are checked. Fields of later versions stay. */
+/** The shape of a registered spec: ranges are in `serviceClusterIPRanges`, only types are checked, and unknown fields are kept. */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );
 
 type ReadOnly<T> = { readonly [Field in keyof T]: ReadOnly<T[Field]> };
 
-/** A cluster spec, validated, with every default filled in. Durations have their unit in the name. */
+/** A cluster spec, validated, with every default filled in. The name of each duration contains the unit. */
 export type ClusterSpec = ReadOnly<z.infer<typeof clusterSpecShape>>;
 export type Mode = ClusterSpec['mode'];
 export type AllocatorOfRecord = ClusterSpec['allocator'];

@@ -253,7 +253,10 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return defined({ primary, secondary });
 }
 
-/** Returns the range that contains an address; `undefined` if the primary range is the default: API servers may have another. */
+/**
+ * Returns the range that contains an address, if any. If the primary range is the default, returns `undefined`, because the API
+ * servers may use another range.
+ */
 export function serviceRangeOf(address: Address, ranges: ServiceRangesText): Network | undefined {
   const { primary, secondary } = readServiceRanges(ranges);
   if (primary?.text === DEFAULT_CLUSTER_IP_RANGE) return undefined;

@@ -30,7 +30,7 @@ export function rangesOf({
   );
 }
 
-/** Returns the name under which a pass reports a figure of a range: `allocated`, but `secondaryAllocated` for the second range. */
+/** Returns the name by which a pass reports a figure of a range: `allocated`, but `secondaryAllocated` for the secondary range. */
 export function figureOf(key: RangeKey, name: string): string {
   return key === RANGE_KEYS.secondary ? `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}` : name;
 }

@@ -19,13 +19,13 @@ import { type Item, type KeyValueTable, TableError } from './key-value-table.ts'
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 interface RegisterOptions {
-  /** The generation that the caller read and replaces; `none`: the name must be new. Default: any registration. */
+  /** The generation to replace, which the caller has read. `none`: the name must be new. Default: any registration is replaced. */
   readonly replaces?: number | 'none';
 }
 
 /**
  * Registers a spec, unless the same spec is already registered. A different spec gets a new generation. If the name was
- * registered earlier, its generations continue: otherwise its ranges would count as newer than the spec.
+ * registered earlier, the generations of the name continue: otherwise the stored ranges would count as newer than the spec.
  * @throws TableError `ChangedMeanwhile` if the registration has a different spec, and a generation other than `replaces`.
  */
 export async function registerCluster(
@@ -88,7 +88,7 @@ export function withMode(mode: Mode): RegistrationChange {
   };
 }
 
-/** Pauses the passes; resumes them if `pause` is `undefined`. */
+/** Pauses the passes of a cluster. If `pause` is `undefined`, resumes the passes. */
 export function withPause(pause: Pause | undefined): RegistrationChange {
   return (cluster) => {
     const { paused, ...rest } = cluster;
@@ -102,7 +102,7 @@ export function withOwner(stack: string): RegistrationChange {
   return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
 }
 
-/** Closes allocation in all ranges by a new generation. Allocation opens when enforcing passes have saved the ranges. */
+/** Closes allocation in all ranges by a new generation. Allocation opens when passes in `enforce` have saved the ranges. */
 export function withAllocationClosed(cluster: RegisteredCluster): RegisteredCluster {
   const generation = cluster.generation + 1;
   return { ...cluster, generation, rangesGeneration: generation };
@@ -127,7 +127,7 @@ export function updateCluster(
   return changeRegistered(table, name, false, update);
 }
 
-/** Pauses all clusters, or ends this pause if `pause` is `undefined`. The pauses of single clusters are independent. */
+/** Pauses all clusters. If `pause` is `undefined`, ends this pause. The pauses of single clusters do not change. */
 export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
   const change = (item: Item | undefined) => ({ write: pauseContent(pause, item), result: undefined });
   return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, change);

@@ -17,7 +17,7 @@ const clusterShape = z.extend(pauseShape, {
   generation: count,
   /** The generation in which the ranges or the allocator last changed, the mode became `enforce`, or allocation was closed. */
   rangesGeneration: count,
-  /** If absent, the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
+  /** If there is no owner, the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
   owner: z.exactOptional(owner),
 });
 
@@ -55,7 +55,7 @@ export function otherOwner(
 /**
  * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters` or `*`.
  * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes and lists of 10,000
- * clusters need about 1,650, spread over ten seconds (lib/dispatch/cluster-list.ts).
+ * clusters, spread over ten seconds, need about 1,650 per second (lib/dispatch/cluster-list.ts).
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -82,7 +82,7 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   return clustersIn(await table.list(CLUSTERS, ''));
 }
 
-/** Returns the registrations by page, because thousands need much memory. The pause of all clusters is in the first page. */
+/** Returns the registrations in pages, because thousands of them need much memory. The first page has the pause of all clusters. */
 export async function* clusterPages(
   table: KeyValueTable,
   beforeNext?: () => Promise<void>,
@@ -90,7 +90,7 @@ export async function* clusterPages(
   for await (const items of pagesOfClusters(table, beforeNext)) yield clustersIn(items);
 }
 
-/** Returns all registered and formerly registered names. Decodes no specs, because to decode thousands would take long. */
+/** Returns all names that are or were registered. Does not decode the specs, because thousands of specs would take long. */
 export async function clusterNames(table: KeyValueTable): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for await (const items of pagesOfClusters(table)) for (const { key } of items) names.add(key);
@@ -136,7 +136,7 @@ export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 
   return { schema: SCHEMA, value: { generation } };
 }
 
-/** @param over the item to replace, which need not parse. @throws TableError `SchemaTooNew` */
+/** @param over the item to replace, even if its value does not parse. @throws TableError `SchemaTooNew` */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
   if (over !== undefined) decodeItem(over, z.unknown(), SCHEMA);
   return { schema: SCHEMA, value: plainValue({ paused }) };

@@ -16,13 +16,13 @@ const suspectShape = z.object({
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: the cluster may be the cause of the accident. `proven`: it is not the cause, because a later pass of it had
-   * no accident. `again`: it is the cause, because a process that ran only this cluster had an accident.
+   * `unproven`: the cluster may be the cause of the accident. `proven`: the cluster is proven harmless, because a later pass of
+   * the cluster had no accident. `again`: the cluster is the cause, because a process that ran only this cluster had an accident.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
-/** A cluster whose pass ran in a process that ended or was blocked. The cause may be this or another cluster of the process. */
+/** A cluster whose pass ran in a process that ended or was blocked. Another cluster of the same process may be the cause. */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
 function fleetPrefix(stack: string, loop: Loop): string {
@@ -34,9 +34,9 @@ export async function listFleetNotes(table: KeyValueTable, stack: string, loop: 
   const prefix = fleetPrefix(stack, loop);
   /** Clusters that did not answer a pass of the loop within about the last day. They may have answered since. */
   const unreachable: string[] = [];
-  /** Suspect and former suspect clusters. For a former suspect, `accidents` continues from its earlier number. */
+  /** Suspects and former suspects. If a former suspect has another accident, `accidents` continues from the earlier number. */
   const suspects = new Map<string, { readonly suspect: Suspect; readonly item: Item }>();
-  /** The corrupt items of suspect clusters. The next `writeSuspect` for the cluster replaces its item. */
+  /** The corrupt items of suspect clusters. The next `writeSuspect` for a cluster replaces the corrupt item of the cluster. */
   const unreadable = new Map<string, { readonly item: Item; readonly error: TableError }>();
   for (const item of await table.list(FLEET, prefix)) {
     const key = item.key.slice(prefix.length);
@@ -59,12 +59,12 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a suspect's last accident, an accident of a process that also ran other clusters does not count: its
- * message may have been queued before the suspect got separate messages.
+ * For this long after a suspect's last accident, an accident of a process that also ran clusters other than suspects does not
+ * count: the message that started the process's passes may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 
-/** A process that ended or was blocked while it ran passes. */
+/** The end or block of a process during passes. */
 export interface Accident {
   readonly atMs: number;
   /** The clusters whose passes ran in the process. */
@@ -103,10 +103,13 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The lifetime of an item of `writeUnreachable`. After its removal, the next pass that gets no answer writes the item again. */
+/** The lifetime of an item of `writeUnreachable`. After the item is removed, the next pass without an answer writes it again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
-/** Records in `#fleet/<stack>/<loop>/<cluster>` that the cluster did not answer. Its run record shows when it answers again. */
+/**
+ * Records in `#fleet/<stack>/<loop>/<cluster>` that the cluster did not answer. The cluster's run record shows whether it has
+ * answered since.
+ */
 export async function writeUnreachable(
   table: KeyValueTable,
   { stack, loop, cluster, nowMs }: { stack: string; loop: Loop; cluster: string; nowMs: number },

@@ -13,7 +13,7 @@ export type Change<Result> =
 export interface UpdateOptions {
   /** The maximum number of attempts. Default: 8. */
   readonly attempts?: number;
-  /** Waits after a lost attempt. The first has number 0. Default: a random part of 20 ms, doubled each time, at most 500 ms. */
+  /** Waits after a lost attempt. The first attempt is number 0. Default: a random part of 20 ms, doubled each time up to 500 ms. */
   readonly wait?: (attempt: number) => Promise<void>;
   /** True if the change is idempotent. Such a change is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
@@ -31,10 +31,10 @@ type Written<Decision> =
 
 /**
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
- * before the write. A write with an unclear outcome is repeated only if the change is repeatable: if the write did
- * happen, another writer may have built on it.
- * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. If it returns none for `recent`,
- *   the item is read, and `decide` runs again.
+ * before the write. A write with an unclear outcome is repeated only if the change is repeatable, because the
+ * first write may have happened, and another writer may have changed the item since.
+ * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. If it returns no `write` for
+ *   `recent`, the item is read, and `decide` runs again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,

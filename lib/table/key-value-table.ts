@@ -17,9 +17,9 @@ export interface Item {
   readonly value: TableValue;
   /** The id of the last write. Conditional writes compare this id, never `version`. */
   readonly writeId: string;
-  /** Traces of the earlier writes, the latest last. They prove that a write happened although its reply was lost. */
+  /** Traces of the earlier writes, the latest last. If the reply to a write was lost, its trace proves that the write happened. */
   readonly earlierWrites?: Uint8Array;
-  /** The number of writes. No write depends on it. It restarts at 1 if a deleted item is created again. */
+  /** The number of writes. No write depends on this number. If a deleted item is created again, the number restarts at 1. */
   readonly version: number;
   /** The version of the layout of `value`. A version of this program reads its own layout and the previous layout. */
   readonly schema: number;
@@ -36,21 +36,21 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
 }
 
 export type WriteResult =
-  /** The write happened; another write may have followed. `withheld`: only simulated, because this caller must not write. */
+  /** The write happened; another write may have followed. `withheld`: a simulated write, because this caller must not write. */
   | { readonly outcome: 'won'; readonly item: Item; readonly withheld?: true }
   /** The write did not and will not happen. `current` is the item that another writer changed, if the table returned it. */
   | { readonly outcome: 'lost'; readonly current?: Item | undefined }
-  /** The reply was lost, and the current item does not show whether the write happened: read it again before you continue. */
+  /** The reply was lost, and the current item does not show whether the write happened. Read the item again before you continue. */
   | { readonly outcome: 'unclear' };
 
 /**
  * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items. Every read is strongly
- * consistent. Every write is conditional on `previous`, the item that was read, or `undefined` for none. At the deadline of
- * its pass, the calls of a table end with a `TableError` of code `DeadlineExceeded`.
+ * consistent. Every write is conditional on `previous`, the item that was read (`undefined` if no item was found). The calls of
+ * a table end at the deadline of the pass with a `TableError` of code `DeadlineExceeded`.
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
-  /** Returns the items in the order of their keys (at most 100 keys). They may be read at different times during the call. */
+  /** Returns the items of at most 100 keys, in the order of `keys`. The items may be read at different times during the call. */
   getAll(keys: readonly ItemKey[]): Promise<readonly (Item | undefined)[]>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;
@@ -64,19 +64,19 @@ export interface ServerClock {
   readonly nowMs: () => number;
   /** Returns true if at least one reply had a time. */
   readonly isMeasured: () => boolean;
-  /** Returns the smallest difference between the clocks of host and table that explains the replies; 0 if equal clocks do. */
+  /** Returns the smallest difference between the clocks of host and table that explains the replies; 0 if none is needed. */
   readonly skewMs: () => number;
 }
 
 /** With a larger difference between the clocks, a function reports an error, and `kbctl` writes nothing that depends on time. */
 export const MOST_SKEW_MS = 2_000;
 
-/** The size up to which every backend stores an item. */
+/** The maximum size of an item that every backend can store. */
 export const MOST_ITEM_BYTES = 400 * 1024;
 
 /** The parts of a backend: the table and its clock. */
 export interface Store {
-  /** Returns the table. The signal ends its calls. */
+  /** Returns the table. The signal ends the calls of the table. */
   readonly table: (deadline: AbortSignal) => KeyValueTable;
   readonly clock: ServerClock;
 }

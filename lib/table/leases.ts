@@ -13,8 +13,8 @@ const SCHEMA = 1;
 const REMEDY = 'correct it, or remove it, which ends all deregistrations of the cluster';
 
 /**
- * The item stays in the table for this long after its last lease or withdrawal has ended. If it were deleted during an
- * outage of the functions, one failed probe after the outage could remove a healthy server, because it has no lease.
+ * The item of all leases stays in the table for this long after the last lease or withdrawal has ended. If it were deleted
+ * during an outage of the functions, one failed probe after the outage could remove a healthy server, which would have no lease.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
@@ -33,7 +33,7 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 export interface LeasesChanged {
   /** The addresses whose lease was written. Empty if the put was lost, has an unclear outcome, or was withheld. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, including a withheld put. Without a successful put, the leases that were read last. */
+  /** The leases after the put, including a withheld put. If no put succeeded, these are the leases that were read last. */
   readonly present: StoredLeases;
   /** The changes that were not written and may still be written (`notOverwritten`). */
   readonly unwritten: LeaseChanges;
@@ -83,7 +83,7 @@ export function notOverwritten(changes: LeaseChanges, read: StoredLeases, presen
   );
 }
 
-/** Omits a change if another writer has changed the lease since the read, in the part that `compared` returns. */
+/** Returns the changes of leases that no other writer has changed since the read. Compares only what `compared` returns. */
 function unchanged(
   changes: LeaseChanges,
   read: StoredLeases,
@@ -139,7 +139,7 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 /** The usual values of fields. They are not stored, so that the leases of five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
-/** The stored leases. A withdrawn lease has `withdrawnUntilMs`; the lease of a server that shuts down has only `seenDown`. */
+/** The stored leases. A withdrawn lease has `withdrawnUntilMs`. If a lease has only `seenDown`, its server shuts down. */
 const leasesShape = z.record(
   z.string(),
   z.object({

@@ -31,7 +31,7 @@ import type { InTurn } from './turns.ts';
 export interface ConfiguredRange {
   readonly cluster: string;
   readonly key: RangeKey;
-  /** The generation of the spec in which its ranges or its allocator last changed. */
+  /** The `rangesGeneration` of the registration. */
   readonly rangesGeneration: number;
   /** The CIDR or port range of the spec. */
   readonly text: string;
@@ -49,7 +49,7 @@ export function configuredRange(
 }
 
 export interface RangeOptions extends UpdateOptions {
-  /** Returns true if no other writer changed the range recently: a change then starts from the last read. Default: false. */
+  /** Returns true if no other writer changed the range recently. Then a change starts from the last read. Default: false. */
   readonly isCalm?: () => boolean;
   /** Runs a change after the changes of earlier requests of this process. Default: does not wait for earlier requests. */
   readonly inTurn?: InTurn;
@@ -113,7 +113,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       serviceOptions: ServiceAllocationOptions,
     ): Promise<ServiceAllocation> => updateInTurn((each) => allocateForService(each, requested, serviceOptions)),
 
-    /** Releases the items of a review, unless a later review of the Service was answered. Takes no turn: little time is left. */
+    /** Releases the items of a review, unless a later review of the Service was answered. To save time, takes no turn. */
     undo: async (undo: Undo): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
@@ -121,7 +121,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
     heldBy: async (requestId: string): Promise<readonly string[] | Refusal> =>
       update((each) => ({ result: each.heldBy(requestId), range: each })),
 
-    /** Returns the state of each item at the same moment, in the order of the request. An item outside the range is refused. */
+    /** Returns the states of all items at one moment, in the order of `items`. An item outside the range gets a refusal. */
     lookUp: async (items: readonly string[]): Promise<readonly (ItemState | Refusal)[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
   };
@@ -161,7 +161,7 @@ function withRoom(before: Range, { result, range }: Changed<Allocated>): Changed
   return { result: refused('HoldsFull', message), range: before };
 }
 
-/** The maximum age of the last successful repair, in intervals of its loop. */
+/** The maximum age of the last successful repair, in intervals of the repair loop. */
 const INTERVALS = 3;
 
 /**

@@ -16,7 +16,7 @@ import {
 } from './key-value-table.ts';
 import { binary, decodeItem, plainValue, storedSize } from './stored-item.ts';
 
-/** Schema 2 added holds. `given` (the unclaimed items) is optional, because older versions drop it, which is safe. */
+/** Schema 2 added holds. Older versions drop `given` (the unclaimed items), which is safe, so `given` is optional. */
 const SCHEMA = 2;
 
 export interface ReadRange {
@@ -68,12 +68,12 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 
 /** The number of bytes that are reserved for all parts of the table item except bitmaps, holds and unclaimed items. */
 const OTHER_BYTES = 4 * 1024;
-/** The maximum size of all holds of a range, because DynamoDB charges by size: enough for one hold for each address of a /24. */
+/** The maximum size of all holds of a range: one hold for each address of a /24 range fits. DynamoDB charges by size. */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * Returns the strikes that fit into the rest of the table item. If not all fit (in a /12 full of leaks), drops the strikes of the
- * highest addresses: those in `once` before those in `twice`, because the next strike frees an item in `twice`. A later pass
+ * Returns the strikes that fit into the rest of the table item. If not all strikes fit (in a /12 range that is full of leaks),
+ * drops strikes of the highest addresses, first from `once`, because the next strike frees an item in `twice`. A later pass
  * records the dropped strikes again.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {

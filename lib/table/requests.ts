@@ -12,9 +12,9 @@ const common = {
   fingerprint: z.string(),
   /** The owner, claim rule (`takenUpBy`) and end time that all holds of the request have. Absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
-  /** The holds that the request may claim, by range, as they were before the request began. Absent without a Service. */
+  /** The holds that the request may claim, by range, as they were before the request. Absent if the request has no Service. */
   takesUp: z.exactOptional(holdsByRange),
-  /** The holds on the items to release, by range, in their state before the release began. Absent for an allocation. */
+  /** The holds on the items to release, by range, as they were before the release began. Absent for an allocation. */
   releases: z.exactOptional(holdsByRange),
   /** The time until which the invocation that began the release may still run. */
   busyUntilMs: z.exactOptional(z.number()),
@@ -50,7 +50,7 @@ export async function readRequest(table: KeyValueTable, cluster: string, id: str
   return item && { record: decodeItem(item, requestShape, SCHEMA), item };
 }
 
-/** Returns true until one day after the last step. The table keeps the record longer. */
+/** Returns true until one day after the last step of the request. The table keeps the record longer. */
 export function isKept({ item }: ReadRequest, nowMs: number): boolean {
   return item.expiresAtMs === undefined || item.expiresAtMs > nowMs;
 }

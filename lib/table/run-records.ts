@@ -34,7 +34,7 @@ const recordShape = z.object({
   counts: z.readonly(z.record(z.string(), z.number())),
   /** The findings for the status page and the commands. Only 20 are kept, with at least one of each type. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
-  /** The number of all findings by type. Absent if `findings` has all of them. */
+  /** The number of all findings by type. Absent if `findings` contains all findings. */
   findingCounts: z.exactOptional(z.readonly(z.record(z.string(), count))),
   /** `server`: the API server whose error made the pass fail. Absent for other errors. */
   error: z.exactOptional(
@@ -64,7 +64,10 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
-/** A record remembers this many earlier writes. One pass at a time writes it. With more, records of small clusters exceed 1 KB. */
+/**
+ * The number of earlier writes that a record remembers. Few are enough, because one pass at a time writes a record. With more,
+ * the records of small clusters would exceed 1 KB.
+ */
 const WRITES_KEPT = 8;
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
@@ -92,7 +95,7 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
   );
 }
 
-/** Replaces `previous`, the record that was read (`undefined`: none). Cuts the new record to a size that always fits. */
+/** Replaces `previous`, the record that was read, if any. Cuts the new record to a size that always fits. */
 export function writeRunRecord(
   table: KeyValueTable,
   cluster: string,

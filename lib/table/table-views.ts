@@ -4,13 +4,13 @@ import { idOf, itemOf } from './stored-item.ts';
 
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
-  /** Decides by the key of an item whether its write is withheld. Default: all writes are withheld. */
+  /** Returns whether a write of the item with this key is withheld. Default: all writes are withheld. */
   readonly isWithheld?: (key: string) => boolean;
   /** Reports each withheld write of a range. */
   readonly wouldWrite?: (description: string) => void;
 }
 
-/** Returns a view of the table that withholds writes. The view stores them only in memory, and its reads return them. */
+/** Returns a view of the table that withholds writes. The view keeps withheld writes in memory, and its reads return them. */
 export function unwrittenTable(
   table: KeyValueTable,
   { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,

@@ -11,7 +11,7 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error in a field must be the result of `errorSentence`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /** Adds to a counter; 0 gives alarms a data point. `type` is a metric dimension: CloudWatch bills each of its values. */
+  /** Adds `by` to a counter. If `by` is 0, alarms still get a data point. CloudWatch bills each value of the dimension `type`. */
   count(counter: CounterName, by: number, type?: string): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
@@ -49,17 +49,17 @@ export type CounterName =
   | 'staleClusterLists'
   /** Messages that are not ticks of this version and loop. */
   | 'unreadableTicks'
-  /** Clusters that became suspects: their passes run alone, because a process that ran them ended or was blocked. */
+  /** Clusters that became suspects: their passes run alone, because a process that ran their passes ended or was blocked. */
   | 'suspects'
   | 'unpublishedEvents'
   | 'unqueuedTicks'
   | 'allocations'
-  /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
+  /** Refused requests to allocate, release or look up, by the code of the refusal. */
   | 'allocationsRefused'
   | 'allocationRetries'
   | FleetFigure;
 
-/** The figures of a stack's clusters, once a minute. Each part of a large fleet has figures, which add up, except percentages. */
+/** The figures of a stack's clusters, once a minute. The figures of the parts of a large fleet add up, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   | 'clustersJudged'
@@ -170,7 +170,7 @@ function ownMessage(error: unknown): string {
   return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
-/** Returns the first line of the message, but only the name of a syntax error, because its message may quote a kubeconfig. */
+/** Returns the first line of the message. For a syntax error, returns only the name: the message may quote a kubeconfig. */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
 }

@@ -4,7 +4,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365 * DAY_MS;
 
-/** Units, the largest first. Below `fineBelow` an age also has the next smaller unit. */
+/** Units, the largest first. An age below `fineBelow` is shown with the next smaller unit too. */
 const UNITS = [
   { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS },
   { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS },

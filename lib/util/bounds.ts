@@ -40,7 +40,7 @@ export const BOUNDS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** The longest credential, because each reply is searched for the credential. Kubernetes and AWS issue tokens of 1 to 2 KB. */
+/** The longest credential. It is limited, because each reply is searched for it. Kubernetes and AWS issue tokens of 1 to 2 KB. */
 export const LONGEST_TOKEN = 4_096;
 
 /** The longest text from outside. It is about four times as long as the longest name that the API accepts. */
@@ -69,7 +69,7 @@ function entriesAt(value: unknown, [step, ...rest]: readonly string[]): number {
   return isRecord(value) ? Object.keys(value).length : 0;
 }
 
-/** Returns the path of the first text that is too long, such as `subsets.0.addresses.7.hostname`, in fields that passes read. */
+/** Returns the path, such as `subsets.0.addresses.7.hostname`, of the first text that is too long, in fields that passes read. */
 export function longTextIn(value: unknown, path = ''): string | undefined {
   if (typeof value === 'string') return value.length > LONGEST_TEXT ? path : undefined;
   if (typeof value !== 'object' || value === null || UNREAD.has(path)) return undefined;
@@ -87,13 +87,13 @@ const UNREAD: ReadonlySet<string> = new Set([
   'status',
 ]);
 
-/** The maximum number of addresses of one host name, because each costs a probe, a lease and a place in the Endpoints. */
+/** The maximum number of addresses of one host name, because each address costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;
 
-/** The maximum number of host names in a spec: with 32 addresses each, they fit the 1,000 endpoints of an EndpointSlice. */
+/** The maximum number of host names in a spec: with 32 addresses each, all addresses fit in one EndpointSlice (1,000 endpoints). */
 export const MOST_HOSTS = 25;
 
-/** The maximum number of addresses that are read from one source, because parsing a hundred thousand would take seconds. */
+/** The maximum number of addresses that are read from one source, because to parse 100,000 addresses would take seconds. */
 export const MOST_RECORDS = 1_000;
 
 /** The longest cluster spec as YAML. A spec with 100 API servers and 1,000 callers has 100 KB. */

@@ -7,7 +7,7 @@ const isMetadata = within('fd00:ec2::/32');
 const endsWithIPv4 = within('64:ff9b::/96', '64:ff9b:1::/48', '::/96', '::ffff:0:0:0/96');
 const isSixToFour = within('2002::/16');
 
-/** Returns whether an address is local to this machine or its link, such as the function's runtime or the host's metadata. */
+/** Returns whether an address is local to this machine or its link, such as an address of the host's metadata. */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
   // A text that does not parse counts as local. The only such text that name servers return is an IPv6 address with a
@@ -40,8 +40,8 @@ export function hostOf({ hostname }: URL): string {
 const PLAIN_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d+)?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?$/i;
 
 /**
- * Parses the URL of a server. Returns `undefined` if it is not an http or https URL, has a credential, query or
- * fragment, or has a part that the parser would repair. The parser reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
+ * Parses the URL of a server. Returns `undefined` if the text is not an http or https URL, or if the URL has a credential,
+ * query or fragment, or a part that the parser would repair. The parser reads `010.0.0.1` as 8.0.0.1, and `10.1` as 10.0.0.1.
  */
 export function plainUrl(text: string): URL | undefined {
   const [, host = ''] = PLAIN_URL.exec(text) ?? [];
@@ -53,7 +53,7 @@ export function plainUrl(text: string): URL | undefined {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/** Returns whether the URL belongs to AWS STS. STS would exchange a token with such an audience for the credentials of a role. */
+/** Returns whether the URL belongs to AWS STS. STS would exchange a token with this audience for the credentials of a role. */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);

@@ -49,7 +49,7 @@ export function jsonIn(text: string): unknown {
   return attempt(() => JSON.parse(text));
 }
 
-/** Returns the code of an error of Node.js, such as `ENOENT`, or else its text. */
+/** Returns the code of an error of Node.js, such as `ENOENT`. Without a code, returns the text of the error. */
 export function codeOf(error: unknown): string {
   return isRecord(error) && 'code' in error ? String(error['code']) : String(error);
 }

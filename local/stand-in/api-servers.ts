@@ -26,7 +26,7 @@ export async function startApiServers(standIn: StandInApiServer, identity: Ident
     stop: (address: string) => serverOf(address).close(),
     /** Starts a stopped API server again at its port. @throws Error if another process has the port by now */
     start: (address: string) => start(address, Number(new URL(serverOf(address).url).port)),
-    /** Closes all API servers. Those that are stopped are already closed. */
+    /** Closes all API servers. Stopped API servers are already closed. */
     close: async () => void (await Promise.allSettled(addresses.map((address) => serverOf(address).close()))),
   };
 }

@@ -2,7 +2,7 @@ import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
 export type Identity = ReturnType<typeof newIdentity>;
 
-/** Returns, for the API servers of one run, the key of callers, the certificate, and the certificate of its authority (PEM). */
+/** Returns the key that callers send, and the API servers' certificate with the certificate of its authority (PEM). */
 export function newIdentity(key: string) {
   const { ca, issue } = makeAuthority('kbctl run');
   return { key, ca, certified: issue(['127.0.0.1']) };

@@ -49,7 +49,7 @@ function resourceList(version: string, served: readonly ServedResource[]): objec
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
 }
 
-/** Returns the OpenAPI document of an API version. kubectl reads the parameters of PATCH in it before it writes. */
+/** Returns the OpenAPI document of an API version. Before a write, kubectl reads the parameters of PATCH in this document. */
 function openApiOf(version: string, served: readonly ServedResource[]): object {
   const schema = { type: 'string' };
   const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));

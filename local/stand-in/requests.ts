@@ -62,7 +62,7 @@ export function patched(target: StoredObject, body: string, contentType: string)
   throw new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** Merges as RFC 7396 does, but merges the ports of a Service by port number, with their directives. Ignores other directives. */
+/** Merges as RFC 7396 does, but merges the ports of a Service by port number. Ignores all directives except those for ports. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = jsonFieldsIn(jsonFieldsIn(patch)['spec']);
   const result = jsonFieldsIn(withoutDirectives(mergePatch(target, patch)));

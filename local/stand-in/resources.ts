@@ -1,7 +1,7 @@
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 import { defined } from '../../lib/util/values.ts';
 
-/** A kind that the stand-in serves. It stores objects of exactly the kinds of the interface `ClusterPort`. */
+/** A kind that the stand-in serves. The stand-in serves exactly the kinds of the interface `ClusterPort`. */
 export interface ServedResource {
   readonly apiVersion: string;
   readonly kind: string;

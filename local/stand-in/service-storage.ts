@@ -16,7 +16,7 @@ export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 export type Given = { readonly item: string } | Refusal;
 
 export interface ItemAllocator {
-  /** Allocates the item, or any free one for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
+  /** Allocates the item, or any free item for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
   allocate(item: string | undefined, holdOwner?: string): Promise<Given>;
   release(item: string): Promise<void>;
 }

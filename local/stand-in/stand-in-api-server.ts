@@ -230,7 +230,7 @@ export class StandInApiServer {
   }
 }
 
-/** Returns the namespace of the request as metadata, if it has one. Throws if the object names another namespace. */
+/** Returns the namespace of the request, if the request has one, as metadata. Throws if the object names another namespace. */
 function namespaceFor(namespace: string | undefined, { metadata }: StoredObject): { readonly namespace?: string } {
   if (namespace === undefined) return {};
   if ((metadata.namespace ?? namespace) === namespace) return { namespace };

@@ -16,7 +16,7 @@ const ADDRESSES = 254;
 const CALL_MS = 5;
 const PEER = 'read and conditional write of one item';
 
-/** Models callers, one per process, that together allocate all addresses of a /24. Only table calls and waits take time. */
+/** Models callers, one per process, that together allocate all addresses of a /24 range. Only table calls and waits take time. */
 export async function ofCallers(callers: number, rounds: number): Promise<Figure[]> {
   const [ours, others]: [Modelled[], Modelled[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {

@@ -46,7 +46,7 @@ const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpressi
 
 /**
  * Returns a module's mutants: conditions, arithmetic, literals, return values, optional chains and removed statements. Also returns
- * its source and syntax tree.
+ * the module's source and syntax tree.
  */
 export function planOf(file: string) {
   const source = readFileSync(file, 'utf8');

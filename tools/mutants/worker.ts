@@ -20,7 +20,7 @@ export interface MutatedModule {
   readonly open: readonly number[];
 }
 
-/** Shows that the worker is alive. A worker that has begun a mutant and ends before its next message was ended by this mutant. */
+/** Shows that the worker is alive. If a worker begins a mutant and ends before its next message, the mutant ended the worker. */
 export interface Message {
   readonly begins?: number;
   readonly verdict?: readonly [mutant: number, verdict: MutantVerdict];

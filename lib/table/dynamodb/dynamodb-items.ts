@@ -6,7 +6,7 @@ import { binary, definedFields, fieldsIn, isList } from '../stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** DynamoDB's TTL removes an item at the earliest this long after its expiry. By then, it has expired on all clocks. */
+/** The least time between the expiry of an item and its removal by DynamoDB. By then, the item has expired on all clocks. */
 const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
 /** Returns the attributes of an item. Only DynamoDB's TTL reads the attribute `ttl`. */

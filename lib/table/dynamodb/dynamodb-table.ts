@@ -33,7 +33,7 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/** Creates the client of a process. By default a call ends within about 7 s (kubernetes-service has 9 s) or at its deadline. */
+/** Creates the client of a process. By default, a call ends within about 7 s. A pass of kubernetes-service has 9 s. */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
   return new DynamoDBClient({ ...options, logger: QUIET, ...clientOptions({ ...LIMITS, ...options }) });
 }
@@ -131,8 +131,8 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
 
   /**
    * Returns the outcome of a failed write, or throws the failure. If the write had a single attempt and the table refused
-   * it, the write did not happen. Of several attempts, an earlier one may have succeeded although its reply was lost: then
-   * the traces in the current item prove it (`provenResult`). If the previous item is unchanged, the failure is thrown,
+   * it, the write did not happen. Otherwise an attempt may have succeeded although its reply was lost: then the traces in
+   * the current item prove the success (`provenResult`). If the previous item is unchanged, the failure is thrown,
    * because an attempt may still be in flight.
    */
   const settle = async (error: unknown, item: Item, previous: Item | undefined): Promise<WriteResult> => {

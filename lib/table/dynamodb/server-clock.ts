@@ -2,13 +2,13 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { ServerClock } from '../key-value-table.ts';
 
 interface DatedReply {
-  /** The time in the `Date` header, in whole seconds. The table wrote the reply within the second that begins then. */
+  /** The time in the `Date` header, in whole seconds. The table wrote the reply within the second after this time. */
   readonly dateMs: number;
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
 }
 
-/** The number of replies in memory. It is enough to determine the correction within a few milliseconds. */
+/** The number of replies that a clock keeps: enough to determine the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Returns a clock that reads the `Date` header of every later reply to the client. */
@@ -36,7 +36,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
   };
 }
 
-/** Returns the smallest correction that agrees with all replies, or only with the last reply if a clock was set in between. */
+/** Returns the smallest correction that agrees with all replies. If none agrees, a clock was set: only the last reply counts. */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(({ dateMs, receivedAtMs }) => dateMs - receivedAtMs));
   const most = Math.min(...replies.map(({ dateMs, sentAtMs }) => dateMs + 1_000 - sentAtMs));
