@@ -265,7 +265,7 @@ describe('a table that cannot allocate', () => {
     { query: 'timeout=5s', waitedMs: -50, budgetMs: 4_500 },
     { query: 'timeout=5s', waitedMs: 60_000, budgetMs: 0 },
   ])(
-    'a review with the query "$query" that waited $waitedMs ms before the invocation must be answered within $budgetMs ms',
+    'if a review has the query "$query" and waited $waitedMs ms before the invocation, it must be answered within $budgetMs ms',
     async ({ query, waitedMs, budgetMs }) => {
       const deadlines: number[] = [];
       const startDeadline = (ms: number) => {
@@ -286,7 +286,7 @@ describe('a table that cannot allocate', () => {
     expect(await world.send({ body: '{}' })).toMatchObject({ statusCode: 503 });
   });
 
-  test('after a write conflict, an attempt is repeated after a wait that depends on the number of attempts and the duration of the last one', async () => {
+  test('after a write conflict, the webhook waits for a time that depends on the number of attempts and on the duration of the last attempt, and tries again', async () => {
     const waits: (readonly number[])[] = [];
     const world = await anAdmissionWorld({ wait: async (...wait) => void waits.push(wait) });
     const put: KeyValueTable['put'] = async (item, previous) => {
@@ -447,7 +447,7 @@ describe('requests that are not valid reviews', () => {
     ]);
   });
 
-  test('a caller gets the same answer through a REST API of API Gateway, although the events of that API have another form', async () => {
+  test('a caller gets the same answer through a REST API of API Gateway, although API Gateway sends events in a different format', async () => {
     await world.repair(world.clock.nowMs);
     const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));
     const reply = await world.handle({

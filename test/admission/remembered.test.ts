@@ -150,7 +150,7 @@ test('nothing is allocated for a Service with invalid ports or an invalid name',
   expect(await world.taken()).toEqual({});
 });
 
-test('a namespace cannot use up a range with Services that are never created: other namespaces still get items', async () => {
+test('a namespace whose Services are never created cannot use up a range: other namespaces still get items', async () => {
   const answers: Answered[] = [];
   for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
   expect(answers.at(-1)).toMatchObject({

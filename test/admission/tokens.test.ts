@@ -32,7 +32,7 @@ function aWorld(texts: Record<string, SecretText | string>) {
   return { clock, reads, lists, check, texts };
 }
 
-test('a secret can contain one or two valid tokens, one per line, which are not valid for another cluster', async () => {
+test('a secret can contain one or two tokens, one per line, and a token is valid only for clusters whose secret contains it', async () => {
   const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
   expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
   expect(await check(NEW, 'other')).toBe('wrong');
@@ -91,7 +91,7 @@ test('wrong tokens for existing and invented clusters cause a limited number of 
   expect(reads).toHaveLength(161);
 });
 
-describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a second for existing clusters', () => {
+describe('a flood of 1,000 invented cluster names and 10 wrong tokens for existing clusters per second', () => {
   const CLUSTERS = Array.from({ length: 100 }, (_, index) => `cluster-${index}`);
   const DEADLINE_MS = 8_000;
   const STEP_MS = 100;
@@ -131,7 +131,7 @@ describe('a flood of 1,000 invented names a second, and of 10 wrong tokens a sec
     return Math.max(...names.map((name) => tookMs.get(name) ?? Number.POSITIVE_INFINITY));
   }
 
-  test('valid tokens of 100 clusters are accepted before the deadline of a review when the flood begins, and at once after five seconds', async () => {
+  test('when the flood begins, valid tokens of 100 clusters are accepted before the deadline of a review; five seconds later, they are accepted at once', async () => {
     expect(await answeredAfterMs(await aFlood(1), NEW, CLUSTERS)).toBeLessThan(DEADLINE_MS);
     expect(await answeredAfterMs(await aFlood(50), NEW, CLUSTERS)).toBe(0);
   });

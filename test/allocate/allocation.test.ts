@@ -148,7 +148,7 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
   expect(await world.items()).toEqual(before);
 });
 
-test('a caller without a key of the cluster cannot allocate there, and no answer or item contains the key', async () => {
+test('a caller without a key of the cluster cannot allocate in that cluster, and no answer or item contains the key', async () => {
   const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
   const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
   const before = await world.items();

@@ -85,7 +85,7 @@ test.each<[string, unknown, string]>([
   expect(faultOf(event)).toContain(fault);
 });
 
-test('a refusal lists the faults of the request up to a limit, and counts the others', () => {
+test('a refusal lists the faults of the request up to a limit, and contains the number of faults beyond the limit', () => {
   expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
     /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
   );
@@ -125,13 +125,13 @@ describe('The fingerprint of a request', () => {
     expect(of(changed)).not.toBe(of({}));
   });
 
-  test('the fingerprint of a request for a Service depends on holdOwner, and that of a release depends on owner', () => {
+  test('the fingerprint of a request for a Service depends on holdOwner, and the fingerprint of a release depends on owner', () => {
     const services = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
     const releases = [{}, { owner: 'a' }, { owner: 'b' }].map((owner) => of(released({ hold: undefined, ...owner })));
     expect(new Set([...services, ...releases]).size).toBe(6);
   });
 
-  test('the fingerprint of a request without takeUp is the same in all versions, because records are kept for a day', () => {
+  test('the fingerprint of a request without takeUp is the same in all versions, because the table keeps fingerprints for a day', () => {
     expect(of({})).toBe(
       createHash('sha256').update('["allocate",[["serviceips",null,1]],["a",null,"any"]]').digest('base64url'),
     );

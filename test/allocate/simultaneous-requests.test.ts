@@ -66,7 +66,7 @@ test('simultaneous invocations of one request return the same answer in any inte
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('a second invocation of a request releases its own items if the items of the first one are already claimed', async () => {
+test('if the items of the first invocation of a request are already claimed, a second invocation releases its own items', async () => {
   const world = await withFree(4);
   const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
   let puts = 0;

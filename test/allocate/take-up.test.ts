@@ -89,7 +89,7 @@ test('a request for a Service does not claim an item if the owner extends the ho
   expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
 });
 
-test('a request for a Service neither allocates an item nor restores its hold if the owner releases the item during the request', async () => {
+test('if the owner releases an item during a request for a Service, the request neither allocates the item nor restores the hold of the item', async () => {
   const world = await aWorld();
   const released = { data: fromBits([1]), holds: [{ ...FORMER, items: ['10.0.0.2'] }] };
   const answer = await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} }, changedMeanwhile(world, released));
@@ -97,7 +97,7 @@ test('a request for a Service neither allocates an item nor restores its hold if
   expect(await world.taken()).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
 });
 
-test('if a request for a Service fails and is repeated after its hold has expired, it is refused, and the earlier hold of the items is restored', async () => {
+test('if a request for a Service failed and the hold of the request has expired, a repetition is refused, and the earlier hold of the items is restored', async () => {
   const world = await aWorld();
   const table = failingPuts(world.table, 'Unavailable', ({ key }) => key === RANGE_KEYS.nodePorts);
   const request: Partial<AllocateRequest> = { items: [IP, NEXT_PORT], takeUp: {} };

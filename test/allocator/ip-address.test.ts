@@ -132,7 +132,7 @@ describe('An IP range', () => {
     { address: '::ffff:9.9.9.9', shown: '9.9.9.9' },
     { address: 'garbage', shown: 'garbage' },
     { address: '', shown: '' },
-  ])('the error of an IP range that refuses $address contains the address as "$shown"', ({ address, shown }) => {
+  ])('if an IP range refuses $address, the error contains the address as "$shown"', ({ address, shown }) => {
     const message = `the provided IP (${shown}) is not in the valid range. The range of valid IPs is 10.0.0.0/24`;
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject({ code: 'NotInRange', message });
   });
@@ -155,7 +155,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range lists and counts the addresses of a snapshot beyond its maximum size, but has() returns false for these addresses', () => {
+  test('if a snapshot contains addresses beyond the maximum size of an IP range, the range lists and counts them, but has() returns false for them', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

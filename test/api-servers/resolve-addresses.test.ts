@@ -86,7 +86,7 @@ test('a source causes at most 34 findings, even if Endpoints must not contain an
   expect((await resolve([dnsName], ['127.0.0.1', ...unfit])).findings.length).toBeLessThanOrEqual(34);
 });
 
-test('at most 1,000 addresses of a source are read and 32 are used, so that no source keeps the process busy', async () => {
+test('at most 1,000 addresses of a source are read, and at most 32 are used, so that no source keeps the process busy', async () => {
   const records = Array.from({ length: 100_000 }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
   const { addresses, findings } = await resolve([group], records);
   expect(addresses).toHaveLength(32);

@@ -135,7 +135,7 @@ test('if AWS denies sts:AssumeRole, the error contains the resolution', async ()
   });
 });
 
-test('if the pass is aborted during the read, the error has the code DeadlineExceeded', async () => {
+test('if the pass is aborted during the read of a kubeconfig, the error has the code DeadlineExceeded', async () => {
   await fakeAws(() => ({ hang: true }));
   const pass = new AbortController();
   const read = kubeconfigReader()(secret, pass.signal);

@@ -37,7 +37,7 @@ test('a queue of SQS gets at most ten messages in a call, each with its delay', 
   expect(sent).toEqual(MESSAGES);
 });
 
-test('the default event bus gets at most ten events in a call, with one source and type', async () => {
+test('the default event bus gets at most ten events in a call, and all events have the same source and type', async () => {
   expect(await send(defaultEventBus, () => OK)).toEqual([]);
   const sizes = calls().map((call) => `${call.action} ${entriesOf(call).length}`);
   expect(sizes).toEqual(['AWSEvents.PutEvents 10', 'AWSEvents.PutEvents 2']);
@@ -52,7 +52,7 @@ describe.each([
   ['a queue of SQS', queue, { Failed: [{ Id: '1', Code: 'InternalError', Message: 'try later', SenderFault: false }] }],
   ['the default event bus', defaultEventBus, { FailedEntryCount: 1, Entries: [{ EventId: '1' }, REFUSED] }],
 ])('%s', (sender, open, refusal) => {
-  test(`a send to ${sender} returns the messages that were refused, and still makes the other calls`, async () => {
+  test(`if ${sender} refuses a call or a message, the other messages are still sent, and the refused messages are returned`, async () => {
     const unsent = await send(open, (call) =>
       entriesOf(call).length === 2 ? { body: refusal } : awsError('AccessDeniedException'),
     );

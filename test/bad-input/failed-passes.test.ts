@@ -68,7 +68,7 @@ test.each<readonly [string, string, LoopDefinition, TableValue, RegExp]>([
 const registered = (spec: object) =>
   plainValue({ generation: 4, rangesGeneration: 3, spec: { ...aClusterSpec({ name: 'bad' }), ...spec } });
 
-test('a registration whose spec lacks a field is not changed, and only the pass of that cluster fails', async () => {
+test('if the registered spec of a cluster lacks a field, only the pass of that cluster fails, and the registration is not changed', async () => {
   const item = await put('bad', registered({ endpoints: undefined }), '#clusters');
   expect(await tick(systemNamespaces)).toEqual({ passes: 2, failed: 1, skipped: 0 });
   const error = /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/;
@@ -79,7 +79,7 @@ test('a registration whose spec lacks a field is not changed, and only the pass 
   expect(await world.table.get('#clusters', 'bad')).toEqual(item);
 });
 
-test('a new registration replaces a corrupt one, and has the next generation', async () => {
+test('a new registration replaces a corrupt registration, and has the next generation', async () => {
   await put('bad', registered({ endpoints: 'none' }), '#clusters');
   const spec = aClusterSpec({ name: 'bad' });
   expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });

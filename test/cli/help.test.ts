@@ -46,6 +46,6 @@ test.each([
     as: "node '../my clone/cli/kbctl.mjs'",
   },
   { by: 'its name', script: '/usr/local/bin/kbctl', as: 'kbctl' },
-])('if kbctl was run by $by, messages print its command as $as', ({ script, as }) => {
+])('if kbctl was run by $by, messages print the command as $as', ({ script, as }) => {
   expect(calledAs(script, '/src')).toBe(as);
 });

@@ -41,7 +41,7 @@ async function load(of: ClusterSpec, operands: readonly string[], options: PassE
   return { access: await passes.loadKubeconfig(of, signal), printed };
 }
 
-test('passes for the cluster of a running npm start connect with the kubeconfig of npm start', async () => {
+test('while npm start runs, passes for its cluster connect with the kubeconfig of that run', async () => {
   const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
   const { access, printed } = await load(spec, [], {}, { running });

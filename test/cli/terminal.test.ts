@@ -76,7 +76,7 @@ test.each(['json', 'yaml'] as const)(
   },
 );
 
-test('a command fails without a stack trace if the disk of its output is full', () => {
+test('if the disk for the output of a command is full, the command fails without a stack trace', () => {
   const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
   const { status, stderr } = spawnSync(process.execPath, [join(REPOSITORY, 'cli/kbctl.mjs'), 'explain'], {
     stdio: [...stdio],
@@ -108,7 +108,7 @@ test('JSON and YAML output contains ISO times and durations in milliseconds, and
   });
 });
 
-test('JSON and YAML output does not change the names of counts, and prints a time that is too late for a date as a number', () => {
+test('JSON and YAML output does not change the names of counts, and prints a time in milliseconds if it is too late for a date', () => {
   const counts = { atMs: 1 };
   expect(plainOf({ counts, untilMs: 1e20 })).toEqual({ counts, until: '100000000000000000000' });
 });

@@ -230,7 +230,7 @@ test('an API server retries a review that the webhook refuses with 503 during a 
   expect(lines).toMatchObject([{ fields: { statusCode: 503 } }, { message: 'admission: allocated' }]);
 });
 
-test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {
+test('if the webhook does not answer, only headless Services and changes without an allocation succeed', async () => {
   await plane.endWebhook();
 
   const message = expect.stringContaining('failed calling webhook "services.kube-bootstrap-controller.io"');

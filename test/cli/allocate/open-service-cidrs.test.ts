@@ -65,7 +65,7 @@ test('a request gets the given addresses and the next free addresses of both fam
   );
 });
 
-test('a request can get the free addresses of all ready ServiceCIDRs, and is refused if it needs more', async () => {
+test('a request can get all free addresses of all ready ServiceCIDRs, and is refused if it needs more addresses', async () => {
   const objects = [
     cidr('kubernetes', ['10.0.0.0/30']),
     cidr('second', ['10.5.0.0/30']),
@@ -81,7 +81,7 @@ test('a request can get the free addresses of all ready ServiceCIDRs, and is ref
   expect(error?.code).toBe('NotInRange');
 });
 
-test('a request tries the next address if another writer has meanwhile created the IPAddress of a free address', async () => {
+test('if another writer creates the IPAddress of the chosen address first, a request tries the next address', async () => {
   world.cluster.beforeWrite = (_, { metadata: { name } }) => {
     world.cluster.beforeWrite = undefined;
     world.cluster.place(stockRecord(name, 'a/s'));
@@ -91,7 +91,7 @@ test('a request tries the next address if another writer has meanwhile created t
   expect(find(world, '10.0.0.1')).toMatchObject(stockRecord('10.0.0.1', 'a/s'));
 });
 
-test('a request that contains a taken address is refused, and releases the addresses that it held before the refusal', async () => {
+test('a request with a taken address is refused, and releases the addresses that it had already held', async () => {
   world.cluster.place(stockRecord('10.0.0.7', 'a/s'));
   for (const second of ['10.0.0.7', '10.0.0.5']) {
     const answer = await world.ask({ requestId: `r-${second}`, items: [ip('10.0.0.5'), ip(second)] });
@@ -130,7 +130,7 @@ test('if a request failed halfway, its repetition holds no more addresses than w
   expect(world.cluster.writes).toHaveLength(3);
 });
 
-test('a request holds an address even if the reply to the create of its IPAddress was lost, because the retry finds the IPAddress', async () => {
+test('if the reply to the create of an IPAddress was lost, the request still holds the address, because the retry finds the IPAddress', async () => {
   const createTwice: Options['spoil'] = ({ create }) => ({
     create: (object) => create(object).then(() => create(object)),
   });
@@ -202,7 +202,7 @@ test('a release refuses a held address that a Service has, whatever the spelling
   expect(held.map((name) => find(world, name) !== undefined)).toEqual([true, false, true]);
 });
 
-test('undoing a request does not delete the IPAddress of an address that a Service got meanwhile', async () => {
+test('the undo of a request does not delete an IPAddress if a Service got the address meanwhile', async () => {
   world.cluster.beforeWrite = (_, { metadata: { name } }) => {
     if (name === '10.0.0.5') world.cluster.place(stockService('s', '10.0.0.5'));
     return name === '10.0.0.6' ? { outcome: 'alreadyExists' } : undefined;
@@ -212,7 +212,7 @@ test('undoing a request does not delete the IPAddress of an address that a Servi
   expect(['10.0.0.4', '10.0.0.5'].map((name) => find(world, name) !== undefined)).toEqual([false, true]);
 });
 
-test('a release frees neither an address of another owner nor an address whose hold changed after the release read it', async () => {
+test('a release frees neither an address of another owner nor an address whose hold changed after the release had read the hold', async () => {
   await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
   const releaseBy = (requestId: string, owner?: string) =>
     world.ask({ requestId, ...(owner && { owner }), ...release(ip('10.0.0.5')) });
@@ -275,7 +275,7 @@ describe('free addresses of ServiceCIDRs', () => {
     expect([...freeAddresses(networks(cidr), () => false, lowest)]).toEqual(addresses);
   });
 
-  test('the search in a /64 does not enumerate its addresses: it skips a taken static band of 256 addresses at once', () => {
+  test('the search in a /64 range does not enumerate the addresses: it skips a taken static band of 256 addresses at once', () => {
     const middle = (below: number) => Math.min(below - 1, 2 ** 40);
     expect(freeAddresses(networks('fd00::/64'), () => false, middle).next().value).toBe('fd00::100');
     const isStatic = (text: string) => Number.parseInt(text.slice('fd00::'.length), 16) <= 0x100;

@@ -35,7 +35,7 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
   return { names: files.map(({ spec }) => spec.name), faults, files };
 }
 
-test('the spec files of a folder are its files that end in yml, yaml or json, in the natural order of their names, without subfolders', async () => {
+test('the spec files of a folder are the files whose names end in yml, yaml or json, in the natural order of their names, without files of subfolders', async () => {
   const all = ['b-10.yaml', 'b-2.yml', 'a.json', 'D.YML', 'notes.txt', 'deeper/e.yml'];
   for (const [at, name] of all.entries()) write(name, `c${at}`);
   const { faults, files } = await read([folder]);
@@ -95,7 +95,7 @@ test('the fault for a file that contains only text, such as a token, does not qu
   expect(faults.join()).not.toContain('forty-letters');
 });
 
-test('a FIFO is refused, and so is a file or standard input of more than 16 MiB', async () => {
+test('a FIFO is refused, and a file or standard input is refused if it has more than 16 MiB', async () => {
   const large = Buffer.alloc(16 * 1024 * 1024 + 1);
   execFileSync('mkfifo', [join(folder, 'pipe.yml')]);
   writeFileSync(join(folder, 'large.yml'), large);

@@ -25,7 +25,7 @@ test('before the first pass, kbctl allocate fails with the message of upstream',
   expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toEqual(failed(3, command));
 });
 
-test('kbctl get holds reports that nothing is held', async () => {
+test('if nothing is held, kbctl get holds prints only the message that there are no holds', async () => {
   expect(await world().kbctl(['get', 'holds'])).toEqual(
     ran(0, '', expect.stringMatching(/^There are no holds in the table\. Name a cluster .*\n$/)),
   );
@@ -34,7 +34,7 @@ test('kbctl get holds reports that nothing is held', async () => {
 describe('after the first passes', () => {
   beforeEach(() => world().runAllLoops());
 
-  test('kbctl allocate prints a free address, its owner and the end of its hold', async () => {
+  test('kbctl allocate allocates a free address, and prints the address, its owner and the end of its hold', async () => {
     const allocated = await allocate('ip', CLUSTER, '--owner', 'ci');
     expectPrinted(allocated, 0, /^10\.0\.0\.\d+\n$/);
     expect(allocated.stderr).toMatch(/^Held for ci until \S+Z \(15m from now\)\.\n$/);
@@ -42,7 +42,7 @@ describe('after the first passes', () => {
     expect(await lookUp(allocated.stdout.trim())).toMatchObject({ taken: true, hold });
   });
 
-  test('kbctl allocate allocates the given values, in canonical form and in their order', async () => {
+  test('kbctl allocate allocates the given values, and prints them in canonical form and in the given order', async () => {
     const words = ['--hold', 'forever', '--owner', 'migration', '--taken-up-by', 'owner'];
     expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual(
       ran(0, '10.0.0.10\n10.0.0.9\n', 'Held for migration without end.\n'),
@@ -66,7 +66,7 @@ describe('after the first passes', () => {
     expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports.map(String));
   });
 
-  test('kbctl allocate allocates only once for a request id that is repeated', async () => {
+  test('if a request id is repeated, kbctl allocate allocates nothing more', async () => {
     const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
     const first = await allocate(...words);
     const again = await allocate(...words);
@@ -85,7 +85,7 @@ describe('after the first passes', () => {
     expect(await allocate('ip', CLUSTER, ...words)).toMatchObject(failed(code, message));
   });
 
-  test('kbctl release releases held items without a Service, and skips free items', async () => {
+  test('kbctl release releases held items that no Service has, and skips free items', async () => {
     await allocate('ip', CLUSTER, '10.0.0.9');
     expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual(
       ran(0, '10.0.0.9 released\n10.0.0.4 was free\n', expect.stringContaining(world().server)),
@@ -95,13 +95,13 @@ describe('after the first passes', () => {
     expect(found).not.toHaveProperty('hold');
   });
 
-  test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
+  test('kbctl release --dry-run needs no --yes: it prints the items to release, and releases nothing', async () => {
     expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual(
       ran(0, '10.0.0.1 released (dry run)\n', 'Dry run: nothing was released. Services were not read.\n'),
     );
   });
 
-  test('kbctl release --owner releases only items of that owner', async () => {
+  test('kbctl release --owner releases an item only if the named owner holds it', async () => {
     expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
     const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
     const refused = failed(1, 'Not all were released.');
@@ -169,7 +169,7 @@ describe('after the first passes', () => {
     expect(allocated).toMatchObject(ran(code, '', expect.stringMatching(printed)));
   });
 
-  test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {
+  test('the output of kbctl get holds contains the held items, their owners and the ends of the holds', async () => {
     const { table } = world();
     const untilMs = Date.now() + HOUR_MS;
     const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;

@@ -77,7 +77,7 @@ describe('kbctl cluster apply', () => {
     expect(clusters).toMatchObject([{ name: CLUSTER, file: 'cluster.yml', ...written }]);
   });
 
-  test('kbctl cluster apply --prune removes clusters that are in no file, but more than half of all clusters only with --yes', async () => {
+  test('kbctl cluster apply --prune removes clusters that are in no file, but needs --yes to remove more than half of all clusters', async () => {
     await world().register();
     await world().register({ name: 'old' });
     world().file('fleet/another.yml', world().spec({ name: 'another' }));
@@ -104,7 +104,7 @@ describe('kbctl cluster apply', () => {
     expectPrinted(await apply(world(), '-f', 'three'), 0, /^a: unchanged\n[\s\S]*c created, generation 1\n$/);
   });
 
-  test('kbctl cluster apply reports a concurrent change of a cluster, does not overwrite it, and writes the other clusters', async () => {
+  test('kbctl cluster apply reports a concurrent change of a cluster, does not overwrite this change, and writes the other clusters', async () => {
     for (const name of THREE) await world().register({ name, maxEventsPerPass: 1 });
     const theirs = () => world().register({ name: 'b', maxEventsPerPass: 100 });
     const applied = await applyThree(world(), 2, theirs);
@@ -223,14 +223,14 @@ describe('changes and pauses of clusters', () => {
     expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
   });
 
-  test('kbctl cluster take-over makes the stack the owner, even if another stack owns the cluster', async () => {
+  test('kbctl cluster take-over makes a stack the owner of a cluster, even if another stack owns the cluster', async () => {
     const lines = 'a: owned by new-stack\nowned: owned by new-stack, formerly by a-stack\n';
     expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(ran(0, lines));
     expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
     expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toEqual(ran(0, 'a: already owned by new-stack\n'));
   });
 
-  test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
+  test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation has saved them', async () => {
     await world().register({ name: 'closing' });
     const { generation = 0 } = (await registered('closing')) ?? {};
     const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
@@ -313,7 +313,7 @@ describe('changes and pauses of clusters', () => {
     expect((await cluster('get')).stderr).toMatch(note);
   });
 
-  test('kbctl resume --all ends the pause of all clusters, and reports if no such pause exists', async () => {
+  test('kbctl resume --all ends the pause of all clusters; if no such pause exists, it reports that the clusters were not paused', async () => {
     await kbctl('pause', '--all', '--reason', 'x');
     expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
     expect(await readPauseOfAll(world().table)).toBeUndefined();

@@ -60,7 +60,7 @@ describe('kbctl deregister', () => {
     expect(await endOfWithdrawal(FIRST)).toBeGreaterThan(Date.now() + 3_600_000);
   });
 
-  test('kbctl deregister can be repeated, and with -o json prints one document', async () => {
+  test('kbctl deregister can be repeated, and prints one document with -o json', async () => {
     await deregister(FIRST);
     expect(documentIn(await deregister(FIRST, '-o', 'json'))).toEqual({
       apiVersion: 'kbctl/v1',
@@ -173,7 +173,7 @@ describe('kbctl heartbeat', () => {
     expect(stderr).toContain(`${FIRST} is removed from the endpoints.\n`);
   });
 
-  test('an agent whose standard error is closed still removes its address when it ends, and no tick publishes the address again', async () => {
+  test('if the standard error of an agent is closed, the agent still removes its address when it ends, and no tick publishes the address again', async () => {
     const running = await ready(world().spawn(AGENT));
     await world().runAllLoops();
     expect(published()).toContain(FIRST);
@@ -185,7 +185,7 @@ describe('kbctl heartbeat', () => {
     expect(published()).not.toContain(FIRST);
   });
 
-  test('kbctl heartbeat --once refreshes a lease once after its agent has ended, and the loops publish the address again', async () => {
+  test('if the agent of an API server has ended, kbctl heartbeat --once refreshes the lease once, and the loops publish the address again', async () => {
     const running = await start();
     await running.end('SIGTERM');
     expect(await heartbeat('--address', FIRST, '--once')).toEqual(ran(0, '', expect.stringMatching(HELD)));
@@ -207,14 +207,14 @@ describe('kbctl heartbeat', () => {
     expect(await lease(FIRST)).toBeUndefined();
   });
 
-  test('kbctl heartbeat probes its API server with the current settings of the spec, not those at its start', async () => {
+  test('kbctl heartbeat probes its API server with the current settings of the spec, even if they changed after the command began', async () => {
     const running = await start();
     await world().register({ apiServers: [{ address: FIRST, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
     await running.untilItPrints(/its lease expires \(its API server gave no answer/);
     await running.end('SIGTERM');
   });
 
-  test('in mode observe, an agent that ends reports that its address is still published', async () => {
+  test('in mode observe, an agent reports at its end that its address is still published', async () => {
     await world().runAllLoops();
     await register('shared', { mode: 'observe' });
     const running = await start();

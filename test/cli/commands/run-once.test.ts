@@ -102,7 +102,7 @@ test.each([
   expect(await world().interruptWhileSilent(words)).toMatchObject(failed(130, message));
 });
 
-test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {
+test('kbctl run-once runs no pass while the cluster is paused, unless an option forces the pass', async () => {
   const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
   await updateCluster(world().table, CLUSTER, withPause(pause));
   const refusal = /is paused until \S+ by anna: upgrade\. Nothing was done\. .*--even-if-paused/;

@@ -86,13 +86,13 @@ describe('after the first passes of a cluster', () => {
     expectPrinted(await world().kbctl([...command.split(' '), ...words]), 0, pattern);
   });
 
-  test('kbctl status with several names prints each of these clusters, and refuses an unknown one', async () => {
+  test('kbctl status prints each cluster that an argument names, and refuses an unknown name', async () => {
     expectPrinted(await world().kbctl(['status', CLUSTER, CLUSTER]), 0, /^prod-eu-1 [\s\S]*\n\nprod-eu-1 /);
     expect(documentIn(await world().kbctl(['status', CLUSTER, CLUSTER, '-o', 'json']))).toMatchObject({ total: 2 });
     expect(await world().kbctl(['status', CLUSTER, 'other'])).toMatchObject({ code: 3, stdout: '' });
   });
 
-  test('kbctl status and get with -o name print only the names of clusters', async () => {
+  test('with -o name, kbctl status, kbctl cluster get and kbctl get print only the names of clusters', async () => {
     for (const words of [['status'], ['status', CLUSTER], ['cluster', 'get'], ['get', 'leases']]) {
       expect(await world().kbctl([...words, '-o', 'name'])).toEqual(ran(0, `${CLUSTER}\n`));
     }
@@ -131,7 +131,7 @@ describe('after the first passes of a cluster', () => {
     });
   });
 
-  test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
+  test('kbctl page writes the page of one cluster or of all clusters, and reports a file that it cannot write', async () => {
     const file = world().file('status.html', '');
     expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
     expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
@@ -232,7 +232,7 @@ describe('after changes', () => {
     expect(await status()).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
   });
 
-  test('kbctl get fails and names an item that it cannot read, because a later version wrote the item', async () => {
+  test('if kbctl get cannot read an item because a later version wrote it, the command fails, and the error names the item', async () => {
     const { table } = world();
     const later = { cluster: CLUSTERS, key: 'later-1', schema: 99, value: {} };
     await table.put(later, undefined);
@@ -241,7 +241,7 @@ describe('after changes', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(reason)]);
   });
 
-  test('if two Services have one address, kbctl status prints how to fix it, and both kbctl status and kbctl get findings fail', async () => {
+  test('if two Services have the same address, kbctl status and kbctl get findings print the duplicate and fail', async () => {
     for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
     await world().runAllLoops();
     const shown = await world().kbctl(['status', CLUSTER]);

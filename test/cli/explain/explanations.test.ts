@@ -53,7 +53,7 @@ test('if a finding and an error code differ only in case, kbctl explain finds th
   expect(kinds).toEqual(['error code', 'finding', 'finding']);
 });
 
-test('kbctl explain suggests the most similar term for a misspelled one, and no term for a text that resembles none', () => {
+test('for a misspelled term, kbctl explain suggests the most similar term; for a text that resembles no term, it suggests nothing', () => {
   const none = ['', 'something quite different', 'x'.repeat(10_000), '42!', '__proto__', 'constructor', 'toString'];
   const suggestions = { ClusterIPOutOfRage: 'ClusterIPOutOfRange', palsed: 'paused' };
   for (const [written, nearest] of Object.entries(suggestions)) {
@@ -240,7 +240,7 @@ test.each([
   expectPrinted(await kbctlExplain(word), 0, ...parts);
 });
 
-test('kbctl explain suggests the nearest term for an unknown one', async () => {
+test('for an unknown term, the error of kbctl explain suggests the nearest term', async () => {
   const refusal = 'error: "duplicat" is not a known word; did you mean duplicate?\n';
   expect(await kbctlExplain('duplicat')).toEqual(ran(2, '', refusal));
 });

@@ -56,7 +56,7 @@ test('an agent records in a withdrawn lease that its API server was down, and en
   expect((await world.heartbeat(B)).state).toBe('active');
 });
 
-test('an API server stays withdrawn if it is deregistered while its agent probes it', async () => {
+test('if an API server is deregistered while its agent probes the server, the server stays withdrawn', async () => {
   const world = aWorld();
   await world.heartbeat(B);
   const ask = async () => {

@@ -246,7 +246,7 @@ test('a long text is not cut within a character', () => {
   expect(clipped('short')).toBe('short');
 });
 
-test('a long list is cut, and shows the number of all entries and the command that prints them', () => {
+test('if a list is too long, the page shows only the first entries, the number of all entries, and the command that prints the whole list', () => {
   const list = (items: readonly number[]) => html`${firstOf(items, 2, (shown) => shown.join(), 'kbctl get runs')}`;
   expect(String(list([1, 2]))).toBe('1,2');
   expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">2 of 3; all of them: <code>kbctl get runs</code></p>');

@@ -76,7 +76,7 @@ test.each([
   },
 );
 
-test('the text of a cluster in a metric is escaped, so that it cannot end the value of the label', async () => {
+test('a text from a cluster is escaped in a metric, so that the text cannot end the value of a label', async () => {
   const cluster = aClusterStatus({ name: 'a', apiServers: [anApiServer('x"} 1\nevil{a="\\')] });
   expect(await samplesOf(cluster)).toContain(
     'api_server_lease_valid{cluster="a",address="x\\"} 1\\nevil{a=\\"\\\\"} 1',
@@ -134,7 +134,7 @@ test('/readyz returns 200 while the table is reachable', async () => {
   expect(await statusOf('/readyz')).toBe(503);
 });
 
-test('the server for metrics and health checks refuses other paths and methods', async () => {
+test('the server for metrics and health checks answers an unknown path with 404, and the method POST with 405', async () => {
   const { statusOf } = aMonitor();
   expect(await statusOf('/')).toBe(404);
   expect(await statusOf('/metrics?x=1')).toBe(200);

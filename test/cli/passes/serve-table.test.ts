@@ -63,7 +63,7 @@ test('a tick that never ends does not delay other ticks', async () => {
   expect(timesOf('kubernetes-service')).toEqual([0, 10, 20, 30]);
 });
 
-test('a process that cannot claim a tick logs this, and tries to claim the next tick', async () => {
+test('if a process cannot claim a tick, it logs the failure, and tries to claim the next tick', async () => {
   const { world, start, run, timesOf, claims } = processes(30_000);
   let reads = 0;
   const get: KeyValueTable['get'] = async (cluster, key) => {

@@ -25,13 +25,13 @@ test('the line of a cluster shows each type of problem once, with the number of 
   expect(cell('ATTENTION', { attention: [] })).toBe('');
 });
 
-test('the problems in the line of a paused cluster begin with "paused" unless its health is "paused"', () => {
+test('the problems in the line of a paused cluster begin with "paused" unless the health of the cluster is "paused"', () => {
   const paused = { untilMs: NOW_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
   expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
   expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
 });
 
-test('the line and the loops of a cluster without a pass show when its first passes are due', () => {
+test('if a cluster has had no pass, its line and the rows of its loops show when the first passes are due', () => {
   const loops = loopsOf().map((loop, at) => ({ ...loop, firstPassAtMs: NOW_MS + (at + 1) * 30_000 }));
   expect(cell('ATTENTION', { health: 'unknown', attention: [], loops })).toBe('first passes in 2m');
   const [, , lastPass] = loopColumns(NOW_MS);
@@ -87,7 +87,7 @@ test('ages have the format of kubectl', () => {
   expect(hours.map((count) => formatAge(count * HOUR))).toEqual(['47h', '2d', '7d23h', '8d', '729d', '2y3d', '8y']);
 });
 
-test('a time in the future is not shown as the age of a past time', () => {
+test('a time in the future has no age: it is shown as <invalid>', () => {
   expect([ago(2_000, 0), ago(0, 2_000), ago(undefined, 0)]).toEqual(['<invalid>', '2s ago', '']);
 });
 

@@ -34,7 +34,7 @@ test('a range that was saved is shown with its figures, holds and cells', () => 
   expect(ranges).toEqual([{ ...range, savedAtMs: NOW_MS - 60_000, ...figures, ...problems, map }]);
 });
 
-test('each range of the spec is shown, in the order of the keys', () => {
+test('the ranges of the spec are shown in a fixed order: cluster IPs, secondary cluster IPs, node ports', () => {
   const cidrs = [
     [nodePorts, '30000-32767'],
     [secondary, 'fd00::/112'],
@@ -65,7 +65,7 @@ test('a saved range that does not parse is reported, and other ranges are still 
   expect(status).toMatchObject({ health: 'unhealthy', attention: [{ word: 'unreadable' }] });
 });
 
-test('a range with more used bits than items has no free items and no cells beyond its end', () => {
+test('if a range has more used bits than items, the status shows no free items, and no cells beyond the last item', () => {
   const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/29'] });
   const ranges = [saved(primary, aStoredRange(first(10), { range: '10.0.0.0/29' }))];
   const [range] = statusOf({ cluster, ranges }).ranges;
@@ -149,7 +149,7 @@ test.each([
   expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
 });
 
-test('the usage is rounded down to a tenth of a per cent, and shown with the free items', () => {
+test('the usage is rounded down to a tenth of a per cent, and shown with the number of free items', () => {
   const large = aCluster({ serviceClusterIPRanges: ['10.0.0.0/16'] });
   const records = counted({ allocated: 65_533, capacity: 65_534 });
   expect(statusOf({ cluster: large, records }).attention).toMatchObject([

@@ -105,7 +105,7 @@ test('the status of a thousand clusters is read with at most 48 simultaneous rea
   expect(most).toBeLessThanOrEqual(3 * 16);
 });
 
-test('if one table item prevents the read of a list, the status reports the item and shows all that is not in the list', async () => {
+test('if one table item prevents the read of a list, the status reports the item, and shows everything that does not come from the list', async () => {
   const table = memoryTable();
   await fill(table);
   const corrupt = watched(table, (what) => {

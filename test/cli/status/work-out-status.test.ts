@@ -150,7 +150,7 @@ test('a paused cluster is shown as paused, not as late, even if its leases expir
   expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
 });
 
-test('a paused cluster still shows a lease that had expired before its last pass', () => {
+test('a paused cluster still shows a lease that had already expired at the last pass of the cluster', () => {
   const startedAtMs = NOW_MS - 10 * MINUTE_MS;
   const leases = [aLease({ expiresAtMs: startedAtMs - MINUTE_MS, misses: 2 })];
   const status = statusOf({ pausedAll: pause, records: runRecords(startedAtMs), leases });
@@ -183,7 +183,7 @@ test.each<[FindingType, ClusterStatus['health']]>([
   expect(statusOf({ records: found(type) }).health).toBe(health);
 });
 
-test('all findings of a record are counted, although the record keeps only some of them', () => {
+test('all findings of a pass are counted, although the run record keeps only some of them', () => {
   const findings = [{ type: 'duplicate', message: 'twice' }] as const;
   const findingCounts = { duplicate: 101 };
   const status = statusOf({ records: recordsWith('cluster-ip-repair', { findings, findingCounts }, NOT_LONG_AGO_MS) });
@@ -203,7 +203,7 @@ describe('API servers', () => {
   const apiServers = [aServer('10.9.8.7'), aHost('lb.example.com'), aHost('new.example.com'), aServer('10.9.8.9')];
   const spec = { apiServers };
 
-  test('the API servers of the spec are listed in the order of the spec, and then leases of other addresses', () => {
+  test('the API servers of the spec are listed first, in the order of the spec, and the leases of other addresses are listed after them', () => {
     const leases = [
       aLease({ address: '10.1.1.1', source: 'agent' }),
       aLease({ address: '10.9.8.20', host: 'lb.example.com' }),
@@ -255,7 +255,7 @@ describe('API servers', () => {
   const WITHDRAWN = `10.9.8.7 is withdrawn until ${new Date(NOW_MS + MINUTE_MS).toISOString()}`;
   const SILENT_SINCE = '10.9.8.7 has not answered since its withdrawal ended, last probe: answered 503';
 
-  test('API servers with the same answer are listed as one problem if there are more than three', () => {
+  test('if more than three API servers give the same answer, they are listed as one problem', () => {
     const servers = Array.from({ length: 100 }, (_, n) => aServer(`10.0.1.${n}`));
     const dead = { expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 };
     const leases = servers.map(({ address }) => aLease({ ...dead, address, lastProbe: `answered 404 at ${address}` }));
