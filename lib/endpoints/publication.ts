@@ -43,14 +43,14 @@ export interface Publication {
   readonly findings: readonly Finding[];
 }
 
-/** Decides the writes of the Endpoints and their slice. If no address is live, both stay unchanged. */
+/** Decides the writes of the Endpoints and their slice. If no address is live, both objects stay unchanged. */
 export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
   if (servers.live.length > 0) return publicationOf(servers, before);
   const verdict = { state: before, afterWrite: () => before, withhold: false, twoOwners: false };
   return { writes: [], objects: {}, removals: [], added: [], verdict, findings: [noLiveLease(servers)] };
 }
 
-/** Decides the writes of all slices without Endpoints. If the second family has no live address, its slice stays unchanged. */
+/** Decides the writes of all slices except that of the Endpoints. A second family without a live address keeps its slice. */
 export function slicesPublication(
   slices: readonly EndpointSliceObject[],
   primary: FamilyServers,

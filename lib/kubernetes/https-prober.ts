@@ -26,13 +26,13 @@ const LATE_MS = 500;
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
-/** The key exchange groups except the post-quantum group, because its keys take 2.3 KB of each handshake. */
+/** Key exchange groups without the post-quantum group, whose keys take 2.3 KB of each handshake. */
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
- * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests this and the certificate is
- * verified. A timeout that the end of the pass caused does not count as silence. If a probe timed out while this process was
- * busy, for example with a long reply of another cluster, the prober probes once more.
+ * Returns a prober that uses the kubeconfig's CA. The prober sends the credential only if the target requests this and the
+ * certificate is verified. A timeout that the end of the pass caused does not count as silence. If a probe timed out while this
+ * process was busy, for example with a long reply of another cluster, the prober probes once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
   const options = { measureLag, ...given };
@@ -130,7 +130,7 @@ async function startOf(body: HttpReply['body']): Promise<string> {
 
 const EVERY_MS = 100;
 
-/** Starts to measure the lag of the event loop. The returned function stops, and returns the longest lag in ms. */
+/** Starts to measure the lag of the event loop. The returned function ends the measurement, and returns the longest lag in ms. */
 export function measureLag(clockMs = () => performance.now()): () => number {
   let worstMs = 0;
   let servedAtMs = clockMs();

@@ -19,7 +19,7 @@ import { OverBound } from './reply-bounds.ts';
 export interface ItemReader<Item> {
   readonly kind: Kind;
   /**
-   * Reads the message of one object. Throws `MalformedProtobuf` or `OverBound`.
+   * Reads the protobuf message of one object. Throws `MalformedProtobuf` or `OverBound`.
    * @param previous the previous item of the list, whose texts are reused where they are equal
    */
   readonly fromProtobuf: (reader: ProtobufReader, previous: Item | undefined) => Item;

@@ -95,7 +95,7 @@ const mapWithoutMerge = {
 /** YAML in which words such as `yes` and `on` are booleans, as in kubectl's parser. */
 const SCHEMA = yaml.CORE_SCHEMA.withTags(yaml.boolYaml11Tag, binaryText, mapWithoutMerge);
 
-/** The problem and the remedy to show in place of a message of the parser, because the message may quote a private key. */
+/** The problem and the remedy that replace a message of the parser, because the parser may quote a private key. */
 const REFUSED_SYNTAX: readonly (readonly [reason: RegExp, problem: string, remedy: string])[] = [
   [/duplicated mapping key/, 'has a key twice', 'Remove one of them'],
   [/alias/, 'has a YAML alias', 'Write its value instead'],

@@ -36,8 +36,8 @@ export interface ApiServerAccess {
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
   /**
-   * True for a renewed token of AWS STS. It is sent only to the origin of `server`: the writer of the spec, who chooses the CA
-   * and the addresses of the probes, must not get it.
+   * True if the credential is a renewed token of AWS STS. The token is sent only to the origin of `server`. The writer of the
+   * spec, who chooses the CA and the addresses of the probes, must not get the token.
    */
   readonly isIssuedForServer?: true;
   /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin has no credential. */
@@ -187,7 +187,7 @@ async function pem<Name extends string>(fields: PemFields<Name>, name: Name, sou
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
-/** Returns the certificates in a PEM text. Like client-go, ignores one that does not parse if another parses. */
+/** Returns the certificates in a PEM text. Like client-go, ignores invalid certificates if at least one is valid. */
 function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): string | undefined {
   if (pem === undefined) return undefined;
   const texts = pem.toString('latin1').split(/^(?=-----BEGIN CERTIFICATE-----)/m);
@@ -203,8 +203,8 @@ function authoritiesIn(pem: Buffer | undefined, source: KubeconfigSource): strin
 const MOST_KEY_BITS = 4096;
 
 /**
- * Returns a client certificate and its key in OpenSSL's form. Refuses an encrypted key, because its parameters decide
- * how much work the decryption takes, and TLS would try an empty password in the process that all clusters share.
+ * Returns a client certificate and its key in OpenSSL's form. Refuses an encrypted key: TLS would try to decrypt it with
+ * an empty password, and the parameters in the key could make this decryption slow in the process that all clusters share.
  */
 async function clientCertificate({ place, fields }: Found<'user'>, source: KubeconfigSource, given: PluginCredential) {
   const cert = given.cert ?? (await pem(fields, 'client-certificate', source));

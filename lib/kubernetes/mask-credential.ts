@@ -19,7 +19,7 @@ export class CredentialMask {
     this.#forms = texts.filter(({ length }) => length >= SHORTEST).map((text) => formOf(Buffer.from(text)));
   }
 
-  /** Returns the masked headers. Searches them as one text, because searching each value would take longer than the call. */
+  /** Returns the masked headers. Searches all headers as one text, because many searches would take longer than the request. */
   headers(headers: Headers): Headers {
     const values = Buffer.from(Object.values(headers).join(BETWEEN_HEADERS));
     for (const form of this.#forms) mask(values, form, true);
@@ -65,7 +65,7 @@ const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 /** The maximum number of backslashes before an escaped character: each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
-/** The number of bytes at the start of the secret for which the first, fast search looks. */
+/** The first, fast search looks for this number of bytes from the start of the secret. */
 const PREFIX = 8;
 
 type SecretForm = ReturnType<typeof formOf>;

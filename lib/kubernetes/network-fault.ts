@@ -6,7 +6,7 @@ export type NetworkFault =
   | 'tls'
   /** The connection failed: the request was not sent. */
   | 'notSent'
-  /** The connection timed out. The call is not retried, because a second attempt would take as long. */
+  /** The connection timed out. The call is not retried, because a second attempt would take the same time. */
   | 'silent'
   /** The reply was lost: the server may have carried out the request. */
   | 'lostReply';
@@ -54,7 +54,7 @@ export function describeNetworkError(error: unknown): string {
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;
 }
 
-/** Matches the advice of Node.js to install a CA. It does not help here, because the kubeconfig contains the CA. */
+/** Matches the advice of Node.js to install a CA. The advice does not help, because the kubeconfig contains the CA. */
 const ADVICE_OF_NODE = /; if the root CA is installed locally, .*/;
 
 const NO_ROUTE = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH']);

@@ -9,7 +9,7 @@ export interface Permission {
   /** The API group. `''` is the core group. */
   readonly group: string;
   readonly resource: string;
-  /** The namespace. Absent for all namespaces and for a cluster-scoped kind. */
+  /** The namespace. Absent if the permission covers all namespaces, or if the kind is cluster-scoped. */
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
 }
@@ -49,7 +49,7 @@ export function selfReview(options: CallOptions) {
       const info = recordAt(recordAt(answer(), 'status'), 'userInfo');
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
     },
-    /** Returns whether the webhook of deploy/admission-webhook.yaml exists; `undefined` if this user cannot find it out. */
+    /** Returns whether the webhook of deploy/admission-webhook.yaml exists; `undefined` if the reply does not show this. */
     hasWebhook: async () => {
       const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${WEBHOOK}`;
       const { reply } = await ask(`get MutatingWebhookConfiguration ${WEBHOOK}`, path);

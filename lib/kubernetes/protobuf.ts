@@ -95,7 +95,7 @@ export class ProtobufReader {
     return this.#textAt(start, Math.min(this.#at, start + longest), likely);
   }
 
-  /** Reads a text, and returns true if it is the given text, which has only ASCII characters. */
+  /** Reads a text. Returns true if it equals the given text, and has only ASCII characters. */
   isText(text: string): boolean {
     const start = this.#skipLength();
     return this.#isAscii(text, start, this.#at);

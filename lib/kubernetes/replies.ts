@@ -49,7 +49,7 @@ export function isAbsent(reply: ApiReply): boolean {
 export interface CallSite {
   /** The URL of the server, such as `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** The purpose, such as `get Service default/kubernetes`. */
+  /** The purpose of the request, such as `get Service default/kubernetes`. */
   readonly purpose: string;
 }
 

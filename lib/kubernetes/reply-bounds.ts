@@ -30,7 +30,7 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
-  /** Counts bytes of a server. Throws `OverBound` instead if the total is over the limit and the server over its share. */
+  /** Counts bytes of a server. Throws `OverBound` if the total would exceed the limit and the server would exceed its share. */
   add(server: string, bytes: number): void {
     const held = (this.#held.get(server) ?? 0) + bytes;
     const servers = this.#held.size + (this.#held.has(server) ? 0 : 1);
@@ -105,7 +105,7 @@ export async function readWhole(
   }
 }
 
-/** Parses JSON; returns `undefined` for another text. Throws `OverBound` before parsing more levels or values than the API has. */
+/** Parses JSON; returns `undefined` for any other text. Throws `OverBound` if the JSON has too many levels or values. */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const exceeded = exceededBound(text, { levels: DEEPEST_JSON, values: MOST_JSON_VALUES });

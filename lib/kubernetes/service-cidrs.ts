@@ -11,7 +11,7 @@ export interface ServiceCidr {
   readonly ready: boolean;
 }
 
-/** Returns all ServiceCIDRs, the default first; none before Kubernetes 1.33; `undefined` if the user may not list them. */
+/** Returns all ServiceCIDRs, the default first; no items before Kubernetes 1.33; `undefined` if the user may not list them. */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
   const objects = await kubernetes.list<ServiceCidrObject>('ServiceCIDR', undefined).catch(noneOrUnknown);
   const cidrs = objects?.map(({ metadata: { name, deletionTimestamp }, spec, status }) => ({
@@ -35,7 +35,7 @@ export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/** Returns a function that checks whether API servers may have allocated an address; always true if the CIDRs are unknown. */
+/** Returns a function that checks whether API servers may have allocated an address. Without `cidrs`, it returns true. */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {

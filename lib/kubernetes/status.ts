@@ -3,7 +3,7 @@ import type { HttpReply } from './http-client.ts';
 import { ProtobufReader } from './protobuf.ts';
 import { parseBoundedJson } from './reply-bounds.ts';
 
-/** The fields of a Status that are read, with their values for a reply without a Status. The last two are read only from JSON. */
+/** The fields of a Status that are read, with their values if there is no Status. The last two fields are read only from JSON. */
 const NO_STATUS = {
   message: '',
   reason: '',
@@ -27,7 +27,10 @@ export function isProtobuf(reply: Pick<HttpReply, 'headers'>): boolean {
   return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
 }
 
-/** Returns the Status of a reply; for another text, its start as message; for malformed or other protobuf, an empty Status. */
+/**
+ * Returns the Status of a reply. If a text reply is not a Status, the message is the start of the text. If a protobuf reply is
+ * malformed or is not a Status, the returned Status is empty.
+ */
 export function statusOf(reply: Pick<HttpReply, 'headers'> & { readonly body: Uint8Array }): Status {
   return attempt(() => (isProtobuf(reply) ? statusInProtobuf(reply.body) : statusInJson(reply.body))) ?? NO_STATUS;
 }

@@ -14,8 +14,8 @@ const MOST_ENTRIES = BOUNDS['each list']['node ports and cluster IPs of Services
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Requests a single list without a limit, and iterates over its objects in batches. Protobuf is read while it arrives; JSON, from
- * a server without protobuf, as a whole. No resourceVersion is sent: a stale cache could omit an existing object.
+ * Requests a single list without a limit, and iterates over its objects in batches. Protobuf is read while it arrives. A server
+ * without protobuf sends JSON, which is read as a whole. No resourceVersion is sent: a stale cache could omit an existing object.
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<AnsweredCall>,
@@ -65,7 +65,7 @@ async function* batchesIn<Item>(
   requireWholeList(site, list.version, list.continueToken);
 }
 
-/** A list in its envelope (`runtime.Unknown`), whose fields are read one after the other. */
+/** A list that arrives in an envelope (`runtime.Unknown`). Reads the fields of the envelope and of the list in order. */
 class ArrivingList<Item> {
   /** The number of bytes of the list that were not read yet; `undefined` before the list begins. */
   left: number | undefined;
@@ -73,7 +73,7 @@ class ArrivingList<Item> {
   continueToken = '';
   readonly #reader: ItemReader<Item>;
   readonly #bytes = new ArrivingBytes();
-  /** The API version and kind in the envelope; `undefined` before its magic bytes. */
+  /** The API version and kind in the envelope; `undefined` until the magic bytes have been read. */
   #type: string | undefined;
   #count = 0;
   #previous: Item | undefined;
@@ -151,7 +151,7 @@ class ArrivingList<Item> {
 }
 
 class ArrivingBytes {
-  /** One buffer for all pieces, because a new buffer for each piece would cause most of the garbage. */
+  /** The buffer of all pieces. A new buffer for each piece would cause most of the garbage. */
   #buffer: Buffer = Buffer.alloc(0);
   #bytes: Buffer = this.#buffer;
   #at = 0;
@@ -169,7 +169,7 @@ class ArrivingBytes {
     this.#at = 0;
   }
 
-  /** Returns the place of the next field, relative to the first byte; `undefined` if its length has not arrived yet. */
+  /** Returns the place of the next field, relative to its first byte; `undefined` if its length has not arrived yet. */
   head(): FieldPlace | undefined {
     return fieldAt(this.#bytes, this.#at);
   }

@@ -83,8 +83,9 @@ const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Decompresses a body while it arrives, in pieces of at most 64 KiB and on request, so that a decompression bomb costs no more
- * than the reader accepts. Length and checksum must be correct, and the stream must end. Throws `MalformedGzip` or `OverBound`.
+ * Decompresses a body while it arrives. Decompresses each piece, of at most 64 KiB, only on request, so that a decompression bomb
+ * costs no more than the reader accepts. Length and checksum must be correct, and the stream must end. Throws `MalformedGzip` or
+ * `OverBound`.
  */
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
@@ -105,7 +106,7 @@ interface KeptConnection {
   readonly openedAtMs: number;
 }
 
-/** The time limit for an answer on a kept connection. A probe has time left to try a new connection after it. */
+/** The time limit for an answer on a kept connection. After this time, a probe can still try a new connection. */
 const KEPT_LIMIT_MS = 1_000;
 /** How long a connection is kept: enough for three probes, one every 10 s. The next connection verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
@@ -127,7 +128,7 @@ export class KeptConnections {
 
   /**
    * Returns the answer on the kept connection if it is 200 and in time, or else the answer on a new connection.
-   * @param ask sends a request; with `limitMs`, it must end within this time
+   * @param ask sends a request. If `limitMs` is given, the request must end within this time.
    */
   async ask<Answer extends { readonly status: number }>(
     key: string,
@@ -172,7 +173,10 @@ export class KeptConnections {
     return undefined;
   }
 
-  /** Keeps a connection, or closes it at the limit: if it closed the oldest, a process with many servers would reuse none. */
+  /**
+   * Keeps a connection, or closes it if the limit is reached. If the oldest connection were closed instead, a process with many
+   * servers would never reuse a connection.
+   */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();
     for (const [each, { client, openedAtMs }] of this.#kept) {

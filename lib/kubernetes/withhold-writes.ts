@@ -71,7 +71,7 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/** The deepest level that is compared: each comparison reads all values below it, which is quadratic for a deep object. */
+/** The deepest level that is compared. Each comparison reads all levels below, so a deep object would take quadratic time. */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {

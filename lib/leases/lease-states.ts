@@ -124,7 +124,7 @@ function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs:
   return sinceMs < shortestMs ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
 }
 
-/** Returns whether two misses remove the address. They do not if the last miss is from before the expiry. */
+/** Returns whether two misses remove the address. Misses do not count if the last miss came before the lease expired. */
 export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
   return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
 }
@@ -156,7 +156,7 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
   } as const;
 }
 
-/** Returns when an address was last published. After an active lease, it stays published until two misses remove it. */
+/** Returns when an address was last published. After its lease expires, an address stays published until two misses. */
 function lastPublishedMs(lease: Lease, nowMs: number): number {
   if (lease.generation === 0) return 0;
   return hasMissedTwice(lease) ? Math.min(lease.missedAtMs ?? 0, nowMs) : nowMs;

@@ -55,7 +55,7 @@ export function isActive(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }
 
-/** Returns the time at which the lease has expired and its withdrawal has ended. */
+/** Returns the end of the lease, or the end of its withdrawal if that is later. */
 export function endOf(lease: Lease): number {
   return Math.max(lease.expiresAtMs, lease.state === 'withdrawn' ? lease.withdrawnUntilMs : 0);
 }

@@ -25,7 +25,7 @@ export function mayEndHoldsIn(state: unknown): boolean {
   return Object(state)['mayEndHolds'] === true;
 }
 
-/** Ends expired holds: deletes their IPAddresses if unchanged and without a Service. A hold that cannot end is a finding. */
+/** Ends expired holds: deletes each unchanged IPAddress whose address no Service has. A hold that cannot end is a finding. */
 export async function endHolds(
   report: PassReport,
   { kubernetes, nowMs }: PassContext,
@@ -75,7 +75,7 @@ function whyKept(owner: string | undefined, mayEnd: boolean): string | undefined
   return 'passes may not delete IPAddresses. Allow them "delete" of "ipaddresses", or release it with "kbctl release ip".';
 }
 
-/** Returns `deleted`, or why the API server refused; `undefined` if the object has changed or the pass may not write. */
+/** Returns `deleted`, or the API server's refusal; `undefined` if the object has changed or the pass may not write. */
 async function deleteHeld(kubernetes: ClusterPort, object: KubernetesObject): Promise<string | undefined> {
   const result = await resultOrFault(kubernetes.delete(object));
   if (result instanceof ClusterError) return result.message;

@@ -74,7 +74,7 @@ export interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/** Returns the fault with the current objects; `undefined` if it no longer exists; a finding if an object cannot be read. */
+/** Returns the fault with the current objects; `undefined` if the fault has ended; a finding if an object cannot be read. */
 export async function readAgain(
   kubernetes: ClusterPort,
   listed: AddressFault,
@@ -131,7 +131,7 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 
 /**
  * Returns the Service with its addresses in canonical form. If an address has another spelling, upstream deletes the IPAddress
- * and creates it again at once. Passes do not, because another Service could get the address until the next pass.
+ * and creates it again at once. Passes keep the IPAddress: otherwise another Service could get the address.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
@@ -143,7 +143,7 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   return key(one) === key(other);
 }
 
-/** Corrects a fault. Returns the change; `undefined` without a correction, after a conflict, or if writes are not allowed. */
+/** Corrects a fault. Returns the change; `undefined` if no correction exists, after a conflict, or if writes are not allowed. */
 export async function correct(
   kubernetes: ClusterPort,
   { fault, record, service }: Confirmed,
@@ -170,7 +170,7 @@ export async function correct(
   }
 }
 
-/** Returns false if another writer, such as an API server, created the IPAddress first. The next pass checks it. */
+/** Returns false if another writer, such as an API server, created the IPAddress first. The next pass checks that IPAddress. */
 async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
   if (service === undefined) return false;
   const { namespace, name } = service;

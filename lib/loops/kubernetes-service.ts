@@ -91,8 +91,8 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. If it does not,
- * and no lease is active or a published address is dead, returns the report of a failed pass.
+ * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. Without an answer,
+ * returns the report of a failed pass if no lease is active or if a published address is dead, and otherwise throws the error.
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -229,7 +229,10 @@ function decide(world: World) {
   };
 }
 
-/** Omits our last write if an object was not read, or the Service is missing: the API server then deletes the Endpoints. */
+/**
+ * Returns the state for a comparison with the objects. Omits our last write if an object was not read, or if the Service is
+ * missing: when a Service is deleted, the API server deletes the Endpoints.
+ */
 function comparable({ unread, service }: World, before: ContestState): ContestState {
   return unread.length === 0 && service !== undefined ? before : defined({ contest: before.contest });
 }

@@ -6,9 +6,9 @@ import type { Loop } from '../spec/cluster-spec.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
-/** All that one pass may use. The table and the client end calls at the deadline, and withhold writes (`writes.ts`). */
+/** All that one pass may use. The table and the client end calls at the deadline, and omit forbidden writes (`writes.ts`). */
 export interface PassContext extends ProbingPass, ServicePass {
-  /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */
+  /** The generation of the spec in which its ranges or its allocator last changed. The pass saves this number in each range. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;
   readonly controlPlane: ControlPlane;

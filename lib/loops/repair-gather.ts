@@ -18,7 +18,7 @@ export interface RepairKind {
   readonly loop: Loop;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  /** The Services to list. A pass that can free items lists every Service that may claim one, even if it is invalid. */
+  /** The Services to list. A pass that can free items lists every Service that may claim an item, even an invalid Service. */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** `ranges` are in the order of the spec. */
   readonly enterClaims: (ranges: readonly ClaimedRange[]) => EnterClaims;
@@ -54,8 +54,8 @@ export interface RepairWorld extends Entered {
 }
 
 /**
- * Reads the ranges, lists the Services, and enters their claims. Returns the report of a pass that ends early if a stored range
- * does not parse, or claims could not be entered. @throws errors with upstream's messages
+ * Reads the ranges, lists the Services, and enters their claims. If a stored range does not parse, or claims could not be
+ * entered, the pass ends early, and its report is returned. @throws errors with upstream's messages
  */
 export async function gatherRanges(
   kind: RepairKind,

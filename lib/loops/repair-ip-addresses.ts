@@ -29,7 +29,7 @@ const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRan
 
 /**
  * Repairs IPAddresses, if the cluster's API servers allocate, and reports the usage of the ServiceCIDRs. Services and IPAddresses
- * are listed one after the other: a fault is read again before it is reported, and only an unchanged object is deleted.
+ * are not listed at the same time, so a fault is read again before it is reported, and only an unchanged object is deleted.
  */
 export async function repairAddresses(
   context: PassContext,
@@ -127,8 +127,9 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 }
 
 /**
- * Corrects faults one by one. A refused object is a finding; a refused kind of correction is a single finding. Does not delete
- * the IPAddresses in `replaced`, which must be replaced. Returns in `last` the fault at which an error ended the corrections.
+ * Corrects faults one by one. If one object is refused, adds a finding. If a kind of correction is refused, adds a single finding
+ * and skips the other corrections of this kind. Does not delete the IPAddresses in `replaced`, which must be replaced. Returns in
+ * `last` the fault at which an error ended the corrections.
  */
 async function correctEach(
   kubernetes: ClusterPort,

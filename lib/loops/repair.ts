@@ -70,7 +70,7 @@ interface Decision {
 
 interface Save {
   readonly next: RangeDecision['next'];
-  /** The decision, to merge it onto a range that another writer changed. Absent for a usage bitmap, which is never merged. */
+  /** The decision to merge into a range that another writer changed. Absent for a usage bitmap, which is never merged. */
   readonly decided?: RangeDecision;
   readonly change: string;
 }
@@ -101,7 +101,7 @@ async function decideFresh(
   );
 }
 
-/** Returns whether allocation is closed, or closes before the next pass: after three intervals without a success. */
+/** Returns whether allocation, which closes after three intervals without a success, is closed or closes before the next pass. */
 function mayHaveClosed(loop: RepairKind['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;
@@ -183,7 +183,7 @@ async function applyAll(
 }
 
 /**
- * Saves the decision about a range; merges it if the range has changed. Returns the change; `undefined` if nothing was written.
+ * Saves the decision about a range. If the range has changed, merges both. Returns the change; `undefined` without a write.
  * @throws TableError `Contended` if the outcome is unclear, other writers won, or the range was removed; RepairError `OlderSpec`
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {

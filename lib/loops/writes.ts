@@ -24,7 +24,7 @@ export class OlderSpecError extends CodedError<'OlderSpec'> {
 
 export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
   readonly wouldWrite: (description: string) => void;
-  /** Throws if the pass must stop writing. Called before the first write, and before later writes if 10 s have passed. */
+  /** Throws if the pass must stop writing. Called before a write if no call was made in the last 10 s. */
   readonly confirmWrites: () => Promise<void>;
 }
 

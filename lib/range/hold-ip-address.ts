@@ -21,7 +21,7 @@ export const REQUEST_LABEL = 'kube-bootstrap-controller/hold-request';
 /** The annotation with the end of a hold. A hold without it has no end. */
 const UNTIL_ANNOTATION = 'kube-bootstrap-controller/hold-until';
 
-/** Returns the IPAddress that holds an address (`name`, canonical). The API server refuses a second IPAddress of that name. */
+/** Returns the IPAddress that holds the canonical address `name`. The API server refuses a second IPAddress with this name. */
 export function ipAddressOfHold(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
   const labels = {
     [FAMILY_LABEL]: familyOf(name) ?? '',

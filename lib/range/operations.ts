@@ -8,14 +8,14 @@ export type Requested = string | undefined;
 export interface AllocateOptions {
   /** If set, the items are also held. Items that this request already holds count as allocated, so a retry never gets more. */
   readonly hold?: HoldTerms;
-  /** Set for a Service. A requested item that is held is then also allocated, and its hold ends, if the Service may claim it. */
+  /** Set if a Service requests the items. If the Service may claim a held item, the item is allocated and its hold ends. */
   readonly claim?: HoldClaim;
 }
 
 /** The claim of a Service to held items. It does not apply to an expired hold: another Service may already have the item. */
 export interface HoldClaim {
   readonly holdOwner?: string | undefined;
-  /** Returns the time of each attempt to write the range, because a hold may end between two attempts. */
+  /** Returns the current time. Called at each attempt to write the range, because a hold may end between two attempts. */
   readonly nowMs: () => number;
   /** If set, only holds that equal a hold in this list are claimed. */
   readonly expected?: readonly Hold[];
@@ -113,7 +113,7 @@ export function mayRelease(
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-/** Returns the indexes of the requests: first those for a value, so that the others take none of these values. */
+/** Returns the indexes of the requests: first the requests for a value, so that no other request takes this value. */
 export function valuesFirst(requested: readonly Requested[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === undefined);
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));

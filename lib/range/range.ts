@@ -14,7 +14,7 @@ export interface ItemState {
 
 type TakenItems = Omit<RangeAllocator, 'allocate' | 'allocateNext' | 'release' | 'restore'>;
 
-/** The item that was taken, in canonical form, and the range after that. */
+/** A taken item, in canonical form, and the range in which the item is taken. */
 export interface Taken {
   readonly item: string;
   readonly range: Range;

@@ -7,8 +7,8 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review is of a creation. A Service of this name may exist already and have the items in `Unclaimed.first`, so a
-   * request without a value gets one of them only if the limit of unclaimed items is reached.
+   * True if the review is of the creation of a Service. A Service of this name may exist already and have the items in
+   * `Unclaimed.first`, so a request without a value gets one of these items only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. A request without a value does not get them. */
@@ -29,9 +29,9 @@ export interface Undo {
 
 /** A namespace may have this many unclaimed items even if fewer items remain free, so that the last items can be allocated. */
 const LEAST_UNCLAIMED = 16;
-/** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of it. */
+/** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of this. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** The bytes that a bit number with its comma adds, and that the entry of a Service or namespace adds to its name. */
+/** The size of a bit number with its comma, and the size of the entry of a Service or namespace without the name (bytes). */
 const ENTRY_BYTES = 8;
 
 /**
@@ -104,9 +104,9 @@ function ownItems(
 }
 
 /**
- * Returns a function that checks whether a namespace may have `count` more unclaimed items. It may have as many items as remain
- * free, and as many bytes of the record. A Service that is refused after its allocation, for example by a quota, keeps its items
- * until they are freed as leaks.
+ * Returns a function that checks whether a namespace may have `count` more unclaimed items. A namespace may have at most as many
+ * unclaimed items as remain free, and its items may take at most as many bytes of the record as remain unused. If a Service is
+ * refused after its allocation, for example by a quota, its items stay unclaimed until they are freed as leaks.
  */
 function limitFor({ unclaimed, taken: { free } }: Range, { namespace, name }: ServiceName): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);

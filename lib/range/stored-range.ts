@@ -43,7 +43,7 @@ export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uin
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
   readonly reviews: number;
-  /** Items from the first review of the Service's creation and from reviews of its updates. A stored Service may have them. */
+  /** Items from the first review of the Service's creation and from reviews of its updates. The Service may have these items. */
   readonly first: readonly number[];
   /** The items from later reviews of a creation of this Service. Further reviews of a creation get these items first. */
   readonly later: readonly number[];

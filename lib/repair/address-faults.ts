@@ -27,7 +27,7 @@ const CLAIM_FAULTS = {
   outOfRange: { correction: 'none', type: 'outOfRange', reason: 'ClusterIPOutOfRange' },
   /** The address has no IPAddress. */
   notRecorded: { correction: 'create', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
-  /** The IPAddress references another Service with the address, or no IPAddress exists and an earlier Service has the address. */
+  /** Another Service has the address: the Service in the IPAddress or, without an IPAddress, an earlier Service in the list. */
   duplicate: { correction: 'none', type: 'duplicate', reason: 'ClusterIPAlreadyAllocated' },
   /** The IPAddress references no existing Service. */
   wrongReference: { correction: 'replace', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },

@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * most this many faults that have no correction, and saves at most this many uids.
  */
 const MOST_FAULTS = 200;
-/** A pass may create this many IPAddresses in place of one other correction: an address without one could be allocated again. */
+/** A pass may create this many IPAddresses instead of one other correction: without them, addresses could be allocated again. */
 const CREATED_FOR_ONE = 5;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;
@@ -21,7 +21,7 @@ const LONGEST_UID = 64;
 const memoryShape = z.object({
   /** The time when a pass first saw each IPAddress that a pass might delete, by uid (ms, table's clock). */
   seen: z.record(z.string(), z.number()),
-  /** The key of the last correction, if an error ended the pass or there were too many. The next pass begins after this key. */
+  /** The key of the last correction, if an error ended the pass or too many faults exist. The next pass begins after this key. */
   turn: z.exactOptional(z.string()),
 });
 
@@ -60,8 +60,8 @@ interface ChosenFaults {
 }
 
 /**
- * Chooses the faults of this pass. Faults without a correction have a separate limit. If there are too many corrections, the
- * next pass continues after the last correction of this pass. So each is tried within a few passes even if others fail.
+ * Chooses the faults of this pass. Faults without a correction have a separate limit. If there are too many corrections, the next
+ * pass continues after the last correction of this pass. So each correction is tried within a few passes, even if others fail.
  */
 export function chooseFaults(faults: Iterable<AddressFault>, memory: AddressMemory, clocks: Clocks): ChosenFaults {
   const all = [...faults];
@@ -97,7 +97,7 @@ function countByType(faults: readonly AddressFault[]): ReadonlyMap<FindingType, 
   return counts;
 }
 
-/** Returns the memory of a pass that this fault ended. The next pass begins after it, so that the fault does not end every pass. */
+/** Returns the `AddressMemory` of a pass that this fault ended. The next pass begins after this fault, which may fail again. */
 export function endedAt(memory: AddressMemory, fault: AddressFault): AddressMemory {
   return { ...memory, turn: turnKey(fault) };
 }

@@ -8,9 +8,9 @@ import type { RangeKey } from '../spec/spec-ranges.ts';
 import type { ClaimedRange, RangeWords } from './claims.ts';
 import { nothingFree } from './compare-range.ts';
 
-/** A usage bitmap with more bits is not saved. */
+/** A usage bitmap with more bits than this is not saved. */
 const MOST_BITMAP_BITS = 65_536;
-/** A network with more host bits has no usage bitmap. */
+/** A network with more host bits than this has no usage bitmap. */
 const MOST_BITMAP_HOST_BITS = 16;
 
 /** The claims of Services on a range from which API servers allocate. Each item in the range can be claimed once. */

@@ -68,7 +68,7 @@ function bitsOfHolds(stored: StoredRange | undefined, range: RangeAllocator): nu
   return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.indexOf(text) ?? []);
 }
 
-/** Returns whether strikes are from another control plane than the list: the cluster moved after the strikes, or after the list. */
+/** Returns whether the strikes are from another control plane than the list of Services, because the cluster moved in between. */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;
 }

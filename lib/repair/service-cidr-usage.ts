@@ -21,7 +21,10 @@ interface Cidr {
 /** The maximum number of networks in a run record. More networks would make the record too large. */
 const MOST_NETWORKS = 16;
 
-/** Returns the usage of the default ServiceCIDR (the first), of the fullest others, and of all ready ones of each family. */
+/**
+ * Returns in `networks` the usage of the default ServiceCIDR (the first) and of the fullest other ServiceCIDRs. Returns in `sums`
+ * the usage of all ready ServiceCIDRs of each family.
+ */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
   const values = sortedValues(taken);
   const networks = cidrs.flatMap(({ name, networks: own, ready }) =>
@@ -66,7 +69,7 @@ function sortedValues(taken: Iterable<string>): Values {
   return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
 }
 
-/** Returns the indexes in `values` of the addresses in a network. Copies of the addresses for many networks would be large. */
+/** Returns the part of `values` that is in a network, as indexes, because copies for many networks would be large. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const { first, last } = usableOf(network);
   const from = countBefore(values, (value) => value < first);

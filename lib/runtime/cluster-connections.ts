@@ -47,7 +47,7 @@ interface KnownKubeconfig {
   readonly unverified: Set<string>;
 }
 
-/** A kubeconfig stays in memory for a random time of one to two times this long, so that the reads of a fleet are spread. */
+/** A kubeconfig stays in memory for a random time, from this time to twice this time, so that not all are read at once. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
@@ -56,8 +56,8 @@ const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 
 /**
- * The connections of this process. After a refused credential or certificate, the same pass reads the kubeconfig again. After an
- * unreachable server, the next pass does.
+ * The connections of this process. If a credential or certificate is refused, the same pass reads the kubeconfig again. If a
+ * server is unreachable, the next pass reads the kubeconfig again.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;

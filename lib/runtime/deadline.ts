@@ -23,7 +23,7 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 /** The time that is reserved, at the end of an invocation, to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
-/** The number of simultaneous passes: enough that a few hanging clusters delay no others, few enough for a small function. */
+/** The number of simultaneous passes: enough that a few hanging clusters do not delay others, few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;
@@ -63,7 +63,7 @@ interface Clock {
   readonly startDeadline: StartDeadline;
 }
 
-/** Returns the result of `work`. Gives a deadline to `work`, which must end by then. */
+/** Returns the result of `work`, which gets a deadline and must end before this deadline. */
 export async function withDeadline<T>(
   { startDeadline: start }: Clock,
   ms: number,
@@ -77,12 +77,12 @@ export async function withDeadline<T>(
   }
 }
 
-/** Returns the result of `work`, but throws the deadline's reason if `work` has not ended by then. */
+/** Returns the result of `work`, but throws the deadline's reason if `work` has not ended at the deadline. */
 export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
-/** Returns the result of `work`. Its deadline leaves the invocation enough time to record and log the result. */
+/** Returns the result of `work`, whose deadline leaves the invocation enough time to record and log the result. */
 export function withinInvocation<T>(
   { environment, remainingMs }: { readonly environment: Clock; readonly remainingMs: () => number },
   longestMs: number,

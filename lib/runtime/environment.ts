@@ -46,7 +46,7 @@ export interface Environment extends TableEnvironment {
   readonly eventBus?: EventBus;
   /** The number of clusters per message, which is also the number of simultaneous passes. */
   readonly clustersPerTick: number;
-  /** The read of the kubeconfig may hang or throw a `ClusterError`. */
+  /** Returns access to a cluster. May hang, or throw a `ClusterError`, while it reads the kubeconfig. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
   /** Reads target groups. If absent, no target group can be read. */

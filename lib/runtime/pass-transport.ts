@@ -12,7 +12,7 @@ import { hostOf } from '../util/hosts.ts';
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
-  /** Returns a kubeconfig that was read after `used`; `undefined` if this pass read `used`, or it is too early to read again. */
+  /** Returns a kubeconfig read after `used`; `undefined` if this pass read `used`, or if it is too early to read again. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;
@@ -93,8 +93,8 @@ const MOST_OTHERS = 16;
 const FIRST_ANSWER_MS = 3_000;
 
 /**
- * Loops that may use another API server of the spec. A repair may not: an API server of a former control plane does not list all
- * Services, and the repair would free the addresses and ports of the others.
+ * Loops that may use another API server of the spec. A repair must not use another: an API server of a former control plane does
+ * not list all Services, and the repair would free the addresses and ports of the unlisted Services.
  */
 export const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
@@ -104,7 +104,7 @@ const HEALTH_PATHS: ReadonlySet<string | undefined> = new Set(['readyz', 'livez'
 /**
  * Returns the probes of at most 16 other API servers that may receive the kubeconfig's credential: their host is in the spec, or
  * their `probe.url` answered in this pass. Each probe verifies the certificate by the CA and server name of the kubeconfig.
- * Returns none if the token is for one server only, or the kubeconfig disables verification or has a URL with a path (a proxy).
+ * Returns none if the token is for one server only, or if the kubeconfig disables verification or its URL has a path (a proxy).
  */
 export function otherServers(
   spec: ClusterSpec,
@@ -127,7 +127,7 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/** Returns whether passes of a loop can use another API server, if all have certificates for the kubeconfig's server name. */
+/** Returns whether passes of a loop can use another API server, if all certificates have the kubeconfig's server name. */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;
@@ -155,8 +155,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses `first` until a request gets no answer or a 5xx, and then the result of `find` for the rest of the
- * pass. Repeats a request without an answer only if it is a GET or was not sent. The caller repeats other requests.
+ * Returns a transport that uses `first`. After a 5xx or a missing answer, it uses the result of `find` for the rest of the pass.
+ * Repeats a request without an answer only if the request is a GET or was not sent. The caller repeats other requests.
  */
 export function orOther(
   first: Transport,
