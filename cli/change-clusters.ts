@@ -21,7 +21,7 @@ interface Change {
   readonly after: RegisteredCluster | undefined;
 }
 
-/** Checks all clusters before it changes any. If one is not registered, or `check` refuses it, changes nothing. */
+/** First checks all clusters. If one of them is not registered, or is refused by `check`, no cluster is changed. */
 export async function changeClusters(
   cli: Cli,
   names: readonly string[],
@@ -74,7 +74,7 @@ function plainChange({ name, changed, after }: Change) {
   return after === undefined ? { name, changed, deleted: true } : { changed, ...plainCluster(after) };
 }
 
-/** The deadline of one write, longer than the write takes if every attempt times out. */
+/** The deadline of one write. A write ends earlier, even if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
 
 export interface Progressed<Item> {

@@ -29,7 +29,7 @@ export interface Cli {
   openUnmeasured(): Promise<OpenTable>;
 }
 
-/** Runs a command. Operands are in the order of its arguments, a variadic argument last. @returns the exit code */
+/** Runs a command. Operands are in the order of the command's arguments; a variadic one is last. @returns the exit code */
 export type Work<Options> = (
   cli: Cli,
   operands: readonly string[],

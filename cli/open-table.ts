@@ -23,7 +23,7 @@ export interface OpenTable extends Pick<Store, 'clock'>, AsyncDisposable {
   /** The table. Its requests end when the command ends. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
-  /** Returns a note for users if the table keeps expired items; `undefined` if it deletes them, or if that is not known. */
+  /** If the table keeps expired items, returns a note for users; otherwise, or if that is not known, returns `undefined`. */
   adviceOnTtl(): Promise<string | undefined>;
 }
 
@@ -115,7 +115,7 @@ async function refuseWithoutAccess(
   });
 }
 
-/** Returns the folder of the local run whose cluster is named in `operands`, or else of the only run. */
+/** If `operands` names the cluster of a local run, returns the folder of that run; otherwise, the folder of the only run. */
 async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();
   const named = running.filter(({ cluster }) => operands.includes(cluster));

@@ -19,7 +19,7 @@ export interface Shown<Row> {
   readonly columns: readonly Column<Row>[];
   /** Returns the fields of a row for JSON and YAML output. The names of these fields never change. Default: the row itself. */
   readonly plain?: (row: Row) => object;
-  /** Printed on stderr for an empty list. */
+  /** The text that is printed on stderr if the list is empty. */
   readonly none: string;
   /** The number of all items, if `items` may have fewer. */
   readonly total?: number;

@@ -36,7 +36,7 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Returns the end of an error about an unknown address: the known ones. Suggests no similar one, which is another API server. */
+/** Returns the known addresses as the end of an error. Suggests no similar address, because it belongs to another API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;
@@ -54,7 +54,7 @@ export function plainCluster({ spec, generation, rangesGeneration, paused, owner
   return { name: spec.name, generation, rangesGeneration, owner, paused, spec };
 }
 
-/** Returns the pause that applies to the cluster now: that of all clusters, or its own. */
+/** Returns the pause that applies to the cluster now: the pause of all clusters, or the pause of only this cluster. */
 export async function readPauseOf(cli: Cli, cluster: RegisteredCluster): Promise<Pause | undefined> {
   const { table, clock } = await cli.openTable();
   return pauseInForce([await readPauseOfAll(table), cluster.paused], clock.nowMs());
@@ -64,7 +64,7 @@ export function describePause({ untilMs, reason, by }: Pause): string {
   return `paused until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
 }
 
-/** Warns if all clusters are paused, because the registration of a single cluster does not show this. */
+/** Warns if all clusters are paused, because the registration of a single cluster does not show that pause. */
 export function warnOfPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs: number): void {
   if (all === undefined || all.untilMs <= nowMs) return;
   output.say(`All clusters are ${describePause(all)}. Use "kbctl resume --all" to resume them.`);

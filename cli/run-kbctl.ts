@@ -27,7 +27,7 @@ export async function runKbctl(words: readonly string[], surroundings: Omit<Surr
   }
 }
 
-/** Makes every command throw instead of ending the process, and write its help and usage errors to `terminal`. */
+/** Makes every command throw an error instead of ending the process. Help and usage errors are written to `terminal`. */
 function settle(command: Command, terminal: Terminal): void {
   const { out, err } = terminal;
   command.exitOverride().configureOutput({

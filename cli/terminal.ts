@@ -16,7 +16,7 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Stands for the ESC of kbctl's styles until a line is written. The text is random, so that no other text contains it. */
+/** The placeholder for the ESC of kbctl's styles until a line is written. It is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
 export function styled(stream: OutStream, style: Style, text: string): string {
@@ -24,7 +24,7 @@ export function styled(stream: OutStream, style: Style, text: string): string {
   return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
-/** Escapes characters that control a terminal. Only for a text whose width is measured: {@link writeLines} escapes every line. */
+/** Escapes characters that control a terminal. Only needed to measure a text: {@link writeLines} escapes every line. */
 export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
@@ -45,7 +45,7 @@ export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }
 
-/** Returns YAML that has the same values in YAML 1.1 and 1.2. For example, it quotes times, as kubectl does, and `0o17`. */
+/** Returns YAML that has the same values in YAML 1.1 and 1.2. For example, it quotes `0o17`, and (as kubectl does) times. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.1' });
   visit(document, {

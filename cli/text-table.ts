@@ -86,7 +86,7 @@ function cutTo(text: string, width: number): string {
   return `${cut}…`;
 }
 
-/** Wraps a text to `width` columns, with `lead` before the first line and as much space before the other lines. */
+/** Wraps a text to `width` columns, with `lead` before the first line. The other lines are indented by the width of `lead`. */
 export function wrapped(text: string, width: number, lead = ''): string[] {
   const room = Math.max(20, width - lead.length);
   const lines: string[] = [];

@@ -14,7 +14,7 @@ export function withWatchOption(command: Command): Command {
   return command.option('-w, --watch', 'show it again every 5 seconds, until Ctrl-C or --timeout');
 }
 
-/** Calls `show` once; with `--watch`, every few seconds until the command ends, also while the table does not answer. */
+/** Calls `show` once. With `--watch`, calls it every few seconds until the command ends, even if the table does not answer. */
 export async function watched(cli: Cli, { watch }: WatchOptions, show: () => Promise<ExitCode>): Promise<ExitCode> {
   let code = await show();
   while (watch) {

@@ -26,7 +26,7 @@ export function alarms(): Resources {
   };
 }
 
-/** Returns whether an alarm sends no notification, because the alarm `nothing-ran` includes its state. */
+/** Returns whether an alarm sends no notification: the alarm `nothing-ran` includes its state, and sends one. */
 function isSilent(name: string): boolean {
   return ALARMS[name]?.section === NOTHING_RAN;
 }
@@ -65,7 +65,7 @@ const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
   condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
 );
 
-/** Returns a rule that is true if one of the alarms fires. It contains references, so that the alarms are created first. */
+/** Returns a rule that is true if one of the alarms fires. The rule refers to the alarms, so that they are created first. */
 function anyOf(names: readonly string[]): string {
   return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }

@@ -50,7 +50,7 @@ export function logicalId(functionName: string): string {
   return id.slice(0, 1).toUpperCase() + id.slice(1);
 }
 
-/** Returns the condition of a function that only some stacks have. The resources of the function have the same condition. */
+/** If only some stacks have a function, returns its condition. The resources of the function have the same condition. */
 export function conditionOf(functionName: string): Pick<Resource, 'Condition'> {
   return functionName === 'admission' ? { Condition: 'HasAdmission' } : {};
 }

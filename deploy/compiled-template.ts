@@ -36,7 +36,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** Returns a function's properties that a version contains, except packages, because each deployment changes their keys. */
+/** Returns the properties of a function that a version contains. Omits packages, because each deployment changes the keys. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

@@ -47,7 +47,7 @@ function graphWidget({ title, at, series, percent }: Graph): object {
 const alarmArn = (name: string) =>
   `arn:\${AWS::Partition}:cloudwatch:\${AWS::Region}:\${AWS::AccountId}:alarm:\${AWS::StackName}-${name}`;
 
-/** The alarms of the dashboard. Omits those of the admission webhook, because only stacks with the webhook have them. */
+/** The alarms of the dashboard. Omits the alarms of the admission webhook, because only some stacks have the webhook. */
 const SHOWN_ALARMS = [
   NOTHING_RAN,
   RELEASE_FAILING,

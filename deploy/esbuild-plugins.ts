@@ -12,7 +12,7 @@ const LAYER_FILE = 'nodejs/allocator.mjs';
 
 /**
  * Builds the only module of the layer into a folder of the project. The module has all exports of the library's files.
- * @param settings those of the functions in serverless.yml
+ * @param settings the esbuild settings of the functions in serverless.yml
  */
 export async function buildAllocatorLayer(folder: string, settings: BuildOptions): Promise<void> {
   const files = readdirSync(library).filter((name) => name.endsWith('.ts'));

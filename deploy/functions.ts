@@ -44,7 +44,7 @@ export function extensions(): Readonly<Record<string, Extension>> {
   return Object.assign({ AllocatorLambdaLayer: layer }, ...ofFunctions);
 }
 
-/** Returns the settings of asynchronous invocations. Lambda does not retry them: the next tick or the caller does. */
+/** Returns the settings of asynchronous invocations. Lambda does not retry a failure: the next tick or the caller does. */
 export function invocations(): Resources {
   return Object.fromEntries(
     FUNCTIONS.map((name) => {

@@ -17,8 +17,8 @@ const PARAMETERS = Object.entries({ ...OF_TEMPLATE, ...OF_DEPLOYMENT }).map(([in
 }));
 
 /**
- * Returns the parameters of the template. The values in force are their defaults, so that a changed value also changes the
- * template: osls skips the deployment of an unchanged template.
+ * Returns the parameters of the template. The default of each parameter is the value in force, so that a changed value also
+ * changes the template: osls skips the deployment of an unchanged template.
  */
 export function templateParameters(values: Deployment['values'] = {}): Parameters {
   const ofTemplate = PARAMETERS.filter(({ inTemplate }) => inTemplate in OF_TEMPLATE);
@@ -67,7 +67,7 @@ function setIn(block: Block = {}): Record<string, string> {
 /** The name of a stage. Lambda accepts 64 characters, and the longest function name has 45 without the stage. */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
-/** Returns the faults that CloudFormation does not check, one per line; `undefined` without a fault. */
+/** Returns the faults that CloudFormation does not detect, one per line; `undefined` if there is no fault. */
 export function parameterFaults(values: Deployment['values'], stage: string): string | undefined {
   const names = PARAMETERS.map(({ name }) => name);
   const unknown = Object.keys(values).filter((name) => !names.includes(name));

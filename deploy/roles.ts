@@ -60,7 +60,7 @@ function allow(Action: readonly string[], Resource: Value, Condition?: Value): F
   return { Effect: 'Allow', Action, Resource, ...defined({ Condition }) };
 }
 
-/** Returns a condition on all values of a key, which must be present: `ForAllValues` alone accepts a missing key. */
+/** Returns a condition on all values of a key. The key must be present: `ForAllValues` alone accepts a missing key. */
 function allValues(operator: string, key: string, patterns: Value): Fields {
   return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
 }

@@ -84,8 +84,8 @@ interface Holding {
 }
 
 /**
- * Holds the requested addresses. If an address is refused, the caller releases the addresses that are already held. The
- * address of a Service is never held, even if its IPAddress is missing, because the release of the hold would free it.
+ * Holds the requested addresses. If an address is refused, the caller releases the addresses that are already held. Never holds
+ * the address of a Service, even if the IPAddress is missing: the release of the hold would free the address.
  */
 async function holdAddresses(
   kubernetes: ClusterPort,
@@ -134,7 +134,7 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/** Creates the IPAddress of a hold. Returns true also if this request created it before and the reply was lost. */
+/** Creates the IPAddress of a hold. Returns true also if an earlier attempt created the IPAddress and the reply was lost. */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(ipAddressOfHold(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;
@@ -145,7 +145,7 @@ async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms
   return object !== undefined && holdIn(object)?.requestId === hold.requestId;
 }
 
-/** Releases only held addresses. While a hold's IPAddress exists, no API server gives its address to a Service. */
+/** Releases only held addresses. While the IPAddress of a hold exists, no API server allocates that address. */
 async function releaseAddresses(
   kubernetes: ClusterPort,
   items: readonly string[],

@@ -97,7 +97,7 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** Returns telemetry that prints a warning for each item whose release failed. Refusals are in the answer instead. */
+/** Returns telemetry that prints a warning for each item whose release failed. Prints no refusals: the answer has them. */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (level, _message, { errors } = {}) => {
     // An error of the whole request is not printed here, because it is also thrown.

@@ -15,9 +15,9 @@ export interface ApplyStep {
   readonly name: string;
   readonly action: 'create' | 'change' | 'keep' | 'remove';
   readonly intention: string;
-  /** Absent if the cluster is to be removed. */
+  /** The file with the spec. Absent if the cluster is to be removed. */
   readonly file?: SpecFile;
-  /** Absent if the cluster is not registered, or its registration cannot be read. */
+  /** The current registration. Absent if the cluster is not registered, or the registration cannot be read. */
   readonly before?: RegisteredCluster;
   readonly differences?: readonly FieldDifference[];
 }

@@ -191,7 +191,10 @@ const OF_REFUSED_SERVICES = group(
   },
 );
 
-/** Omits refusals that docs/ explains, and `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, which findings explain. */
+/**
+ * The explained error codes, without the refusals that docs/ explains, and without the codes that findings explain: `Full`,
+ * `Unknown`, `CorruptSnapshot` and `NoLiveLease`.
+ */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 export const OTHER_CODES = {

@@ -28,7 +28,7 @@ const all: ReadonlyMap<string, Explanation> = new Map([
   }),
 ]);
 
-/** The explanations by name without case, spaces and hyphens. If names are then equal, the first of them in `all` counts. */
+/** The explanations by name without case, spaces and hyphens. Of equal names, the map keeps the one that is first in `all`. */
 const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
   [...all].toReversed().map(([word, one]) => [withoutCase(word), one]),
 );
@@ -85,7 +85,7 @@ function wordInMessage(message: string): string | undefined {
     : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => A_CODE.test(one) && all.has(one)));
 }
 
-/** Matches names that are safe in a shell, because users paste hints into a shell. The placeholder of any other name stays. */
+/** Matches names that are safe in a shell: users paste hints into a shell. For any other name, a hint keeps the placeholder. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 /** Returns what to do about a state or a finding, in one line: `kbctl doctor` if this version has no hint for the word. */

@@ -18,7 +18,7 @@ export function ownAddress(option: string): string {
   throw usageError(`--address ${option} is not an IP address: use the address of this host.`);
 }
 
-/** Returns the API server of the spec with this address. @throws CliError if an agent cannot refresh the lease of this address */
+/** Returns the spec's API server with this address. @throws CliError if an agent cannot refresh the lease of this address */
 export function ownServer(spec: ClusterSpec, address: string, everyMs: number): OwnServer {
   const { name, endpoints } = spec;
   if (endpoints.reconciler === 'none') {
@@ -39,10 +39,10 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   throw usageError(`--every ${everyMs / 1000}s is too long for leases of ${endpoints.leaseSeconds} s: ${fix}.`);
 }
 
-/** Probes the API server with the current spec, because its port and its probe may have changed since the agent started. */
+/** Probes the API server with the current spec: the port and the probe may have changed since the agent started. */
 export type AskReadyz = (spec: ClusterSpec, server: OwnServer, signal: AbortSignal) => Promise<ProbeReply>;
 
-/** The kubeconfig is read again after this time, because its certificate may have been renewed. */
+/** The kubeconfig is read again after this time, because the certificate in the file may have been renewed. */
 const KUBECONFIG_KEPT_MS = 5 * 60_000;
 const PLAIN: ApiServerAccess = {
   server: '',

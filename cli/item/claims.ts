@@ -30,7 +30,7 @@ export interface IpAddress {
   /** `namespace/name` of a Service, or another parent with its resource: `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
-  /** The manager of the object; absent if the API servers manage it. */
+  /** The manager of the object; absent if the API servers manage the object. */
   readonly managedBy?: string;
   readonly hasWrongLabels: boolean;
   readonly createdAtMs: number;
@@ -49,7 +49,10 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Returns the Services of each of `places`, in order, and with `details` its IPAddress. Prints an error if the list fails. */
+/**
+ * Returns the Services that use each of `places`, in the order of `places`. With `details`, also returns the IPAddress of each
+ * address. If the Services cannot be listed, prints an error.
+ */
 export function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -81,7 +84,7 @@ export function readHoldsOfCluster(
   });
 }
 
-/** Prints an error and returns its exit code if `read` fails. */
+/** Returns the result of `read`. If `read` fails, prints the error, and returns the exit code for this error. */
 async function readCluster<Result>(
   cli: Cli,
   spec: ClusterSpec,

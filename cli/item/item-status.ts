@@ -17,13 +17,13 @@ export interface ItemFacts {
   /** The saved range. Absent if no pass has saved the range. */
   readonly saved?: { readonly stored: StoredRange; readonly item: Pick<Item, 'updatedAtMs'> };
   readonly record?: RunRecord;
-  /** The Services that use the item, its IPAddress and its hold. Absent if Services were not read. */
+  /** The IPAddress and the hold of the item, and the Services that use the item. Absent if Services were not read. */
   readonly claims?: ItemClaims;
 }
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** Services that request no value get items of the static band only if the dynamic band is full. */
+  /** The band. A Service that requests no value gets an item of the static band only if the dynamic band is full. */
   readonly band: 'static' | 'dynamic';
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if an enforcing pass has saved the current range. Absent if the API servers allocate. */
@@ -57,7 +57,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
   };
 }
 
-/** Returns the saved range, unless another allocator saved it, or it is the usage bitmap of another network. */
+/** Returns the saved range; `undefined` if another allocator saved it, or if the bitmap of a ServiceCIDR lacks the item. */
 function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
   const { allocator } = cluster.spec;
   if (saved?.stored.allocator !== allocator) return undefined;

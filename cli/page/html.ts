@@ -74,7 +74,7 @@ export function shownOf(shown: number, all: number, command: string): Html {
 export interface HtmlTableOptions<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
-  /** Returns the URL of a row's page. If it is absent, the first cell is not a link. */
+  /** Returns the URL of a row's page. If this function is absent, the first cell is not a link. */
   readonly link?: ((row: Row) => string) | undefined;
 }
 

@@ -93,7 +93,10 @@ interface CardLine extends Pick<ClusterStatus, 'name' | 'attention'> {
   readonly count: number;
 }
 
-/** Returns a card: a line with the cluster's name, its problems' words and its failing loops; below, the folded `problems`. */
+/**
+ * Returns a card: a line with the cluster's name, the word of each problem (as in `kbctl explain WORD`), and its failing loops;
+ * below, the `problems`.
+ */
 function card({ name, attention, failing, count }: CardLine, problems: Child): Html {
   const words = clipped([...new Set(attention.map(({ word }) => word))].join(', '), 100);
   return html`<details class="card" data-key="${clipped(name, 100)}"${count < 4 && html` open`}><summary><b class="unhealthy" title="${clipped(name)}">${clipped(name, 80)}</b> <span>${words}</span> <span class="soft">${failing.join(', ')}</span></summary>${problems}</details>`;

@@ -64,7 +64,7 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
 const TIMEOUT_MS = 10_000;
 const FRESH_MS = 1_000;
 
-/** Shares one read among all requests, which use its result for a second. The first request after this time reads again. */
+/** Returns a function that all requests share. After a read, it returns the same result for a second; then it reads again. */
 export function sharedRead<T>(
   read: (signal: AbortSignal) => Promise<T>,
   nowMs: () => number,

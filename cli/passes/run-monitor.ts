@@ -10,8 +10,8 @@ import { sharedRead } from '../page/serve-page.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
 /**
- * The maximum age of this process's figures after another process begins to count. Until then, the other process may not have any
- * figures yet.
+ * The maximum age of the figures that this process still shows after another process has begun to count. The other process may
+ * not have any figures yet.
  */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
@@ -53,7 +53,7 @@ export function runMonitor(telemetry: TelemetryFactory, nowMs: () => number, ste
       if (outcome === 'won') invokedAt.set({ loop }, nowMs() / 1000);
       if (loop === STACK_LOOP && outcome !== 'failed') isElsewhere = outcome === 'lost';
     },
-    /** Replaces the series of each cluster. With `undefined`, removes them, because there are too many clusters. */
+    /** Replaces the series of each cluster. The value `undefined` removes all series: there are too many clusters. */
     show: (status: FleetStatus | undefined) => {
       shown = status;
     },
@@ -84,7 +84,7 @@ export function runMonitor(telemetry: TelemetryFactory, nowMs: () => number, ste
   };
 }
 
-/** Returns telemetry that also counts in Prometheus' metrics. Figures of the fleet are added to `figures` instead. */
+/** Returns telemetry that also counts in Prometheus' metrics. Figures of the fleet are added to `figures`, not to counters. */
 function counted(
   inner: Telemetry,
   loop: string,

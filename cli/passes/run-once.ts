@@ -15,8 +15,8 @@ import { hintFor } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 
 /**
- * Runs a pass as the loop's function does. A failed pass that changed nothing is not recorded, because its cause may be only the
- * connection from this host.
+ * Runs a pass as the loop's function does. A failed pass that changed nothing is not recorded, because the cause of the failure
+ * may be only the connection from this host.
  */
 export async function runOnce(
   environment: Environment,

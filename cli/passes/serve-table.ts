@@ -25,7 +25,7 @@ import type { OpenTable, TableOptions } from '../open-table.ts';
 import { statusOfList } from '../status/read-status.ts';
 import { type RunMonitor, runMonitor, serveMonitor } from './run-monitor.ts';
 
-/** The name of the stack that owns a cluster if `kbctl run` runs its loops. */
+/** The stack name that is recorded as the owner of a cluster if `kbctl run` runs the loops of this cluster. */
 const RUN_STACK = 'kbctl-run';
 
 /** The number of simultaneous passes of a loop: high, so that clusters that do not answer do not delay others. */
@@ -70,7 +70,7 @@ export async function serveTable(
 const MOST_SERIES_CLUSTERS = 1_000;
 const READ_EVERY_MS = 60_000;
 
-/** Reads the status of all clusters once a minute. If the table does not answer, the series and the time of their read stay. */
+/** Reads the status of all clusters once a minute. If the table does not answer, the metrics keep the last status. */
 async function keepReading({ tableUntil, tableName, clock }: OpenTable, monitor: RunMonitor, ended: AbortSignal) {
   while (!ended.aborted) {
     const table = tableUntil(AbortSignal.any([ended, AbortSignal.timeout(READ_EVERY_MS)]));

@@ -80,7 +80,7 @@ export function unfitForEndpoints(address: Address, text: string): string | unde
   return isMulticast(address) ? 'may not be a multicast address' : undefined;
 }
 
-/** Checks that an address is outside the cluster IPs, and of the family of the first range, or with PreferDualStack of either. */
+/** Checks that an address is no cluster IP, and has the family of the first range (with PreferDualStack, of either range). */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;

@@ -8,7 +8,7 @@ import type { SpecDraft } from './spec-shape.ts';
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
-/** Upstream's limit. The usage bitmap of a range with 20 host bits takes 128 KiB of its table item. */
+/** The maximum number of host bits, as upstream. The usage bitmap of a range with 20 host bits has 128 KiB. */
 const MOST_HOST_BITS = 20;
 
 /** Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. */
@@ -65,7 +65,7 @@ export function checkNodePortRange({ serviceNodePortRange: text }: SpecDraft, re
   report(['serviceNodePortRange'], message, 'write the first and the last port, such as 30000-32767');
 }
 
-/** Checks that a dual-stack Service has two ranges and no master count, which is a single number for both families. */
+/** Checks that a dual-stack Service has two ranges and no reconciler `master-count`, which has one count for both families. */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
   if (service?.ipFamilyPolicy !== 'PreferDualStack') return;

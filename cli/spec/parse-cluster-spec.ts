@@ -76,7 +76,7 @@ function messageOf({ code, message, linePos }: Problem): string {
   return code === 'MULTIPLE_DOCS' ? `A second document begins at line ${linePos?.[0].line}` : line;
 }
 
-/** Keeps the first fault of each place, and the first ten places, because the other faults follow from these. */
+/** Keeps only the first fault at each place, and only the first ten places: later faults usually follow from earlier faults. */
 function firstOfEachPlace(problems: readonly Problem[]): readonly Problem[] {
   return [...Map.groupBy(problems, ({ pos: [start] }) => start).values()].flatMap(([first = []]) => first).slice(0, 10);
 }
@@ -109,7 +109,7 @@ function checkBounds(value: unknown, report: Report): void {
   report(['apiServers'], message, `write at most ${MOST_HOSTS} of them`);
 }
 
-/** Checks the rules of all fields. A rule ignores parts with a wrong shape, because that fault is reported elsewhere. */
+/** Checks the rules of all fields. A rule ignores parts with a wrong shape, because the check of the shape reports them. */
 function checkRules(draft: SpecDraft, report: Report): void {
   checkKubeconfigField(['kubeconfig'], draft.kubeconfig, report);
   checkApiServers(draft, report);

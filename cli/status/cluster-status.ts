@@ -42,7 +42,7 @@ export interface Attention {
 }
 
 export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses' | 'lastProbe'>> {
-  /** The address of the API server. Absent for a host name of the spec without a lease. */
+  /** The address of the API server. Absent if a host name of the spec has no lease. */
   readonly address?: string;
   readonly host?: string;
   readonly kind?: ApiServerKind;
@@ -78,9 +78,9 @@ export interface RangeStatus {
   readonly sumOf?: number;
   /** True for a ServiceCIDR whose family has more than one ServiceCIDR. */
   readonly part?: true;
-  /** The range in the spec, if it differs from `range` because no pass has counted it yet. */
+  /** The new range in the spec, if `range` is still the old range because no pass has counted the new one. */
   readonly specRange?: string;
-  /** `table`: the figures count allocations in the table. `apiserver`: they count what Services claimed at the last pass. */
+  /** With `table`, the figures count allocations in the table; with `apiserver`, what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
    * True if an enforcing pass of this generation saved the range, false if none did; absent if that is not known. If API
@@ -115,7 +115,7 @@ export function levelOfUse(usedPercent: number): Attention['level'] | undefined 
   return usedPercent > 80 ? 'warning' : undefined;
 }
 
-/** A range drawn as at most 1,024 cells. The number of items in a cell is a power of two. */
+/** A map of a range, with at most 1,024 cells. The number of items in a cell is a power of two. */
 export interface RangeMap {
   readonly itemsPerCell: number;
   readonly first: string;
@@ -124,7 +124,7 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** Duplicate, leaking, held, in use, reserved, free or not usable. A cell whose items have several states has the first of these. */
+/** Duplicate, leaking, held, in use, reserved, free or not usable. If items of a cell have several states, the first counts. */
 export type CellState = 'D' | 'L' | 'H' | 'U' | 'R' | 'F' | 'X';
 
 export interface FindingStatus extends RecordedFinding {

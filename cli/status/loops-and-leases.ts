@@ -56,7 +56,7 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
 
-/** Returns the API servers of the spec in its order, each host name with its addresses, then leases of other addresses. */
+/** Returns the API servers in the order of the spec, each host name with its addresses, then the leases of other addresses. */
 export function apiServerStatuses(
   { apiServers, endpoints }: ClusterSpec,
   leases: readonly Lease[],

@@ -6,10 +6,10 @@ import type { CellState, RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
   readonly first: string;
-  /** The number of unusable items before the first and after the last usable item: network and broadcast addresses. */
+  /** The number of network and broadcast addresses before the first usable item; `after` is the number after the last one. */
   readonly before: number;
   readonly after: number;
-  /** The number of usable items. The lowest `reserved` of them are the static band. */
+  /** The number of usable items. The `reserved` lowest items are the static band. */
   readonly max: number;
   readonly reserved: number;
 }
@@ -21,7 +21,7 @@ export type RangeBits = Readonly<Record<(typeof DRAWN)[number], Uint8Array>>;
 
 const MOST_CELLS = 1024;
 
-/** Draws a range from the states of its items; `undefined` without a usable item. A full /12 takes about 0.1 s. */
+/** Draws a range from the states of its items; `undefined` if no item is usable. A full /12 range takes about 0.1 s. */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
   if (layout.max <= 0) return undefined;
   const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
@@ -38,7 +38,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   return { itemsPerCell: 2 ** shift, first: layout.first, cells: cells.join(''), ...(shift > 0 && { fill }) };
 }
 
-/** Draws a network of any size from its duplicates and from `usage`, which has a digit from 0 to 4 for the use of each part. */
+/** Draws a network of any size. `usage` has a digit from 0 to 4 for each part of the network: how full this part is. */
 export function drawUsage(
   network: Network,
   usage: string,

@@ -21,7 +21,7 @@ const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.nodePorts]: 'node ports',
 };
 
-/** Returns the status of each range of the spec. ServiceCIDRs replace its ranges of cluster IPs if a pass has read them. */
+/** Returns the status of each range of the spec. If a pass has read ServiceCIDRs, they replace the ranges of cluster IPs. */
 export function rangeStatuses(inputs: StatusInputs, nowMs: number) {
   const served = serviceCidrStatuses(inputs);
   const ranges: RangeStatus[] = [...(served ?? [])];

@@ -32,7 +32,7 @@ export interface UnreadableItem {
 /** `brief`: stored ranges are not read, and the status has the figures of the last passes instead. */
 export type StatusDetails = 'full' | 'brief';
 
-/** Reads the table items of a cluster, except the saved answers to requests, which can be the majority of its items. */
+/** Reads the table items of a cluster, except the saved answers to requests, which can be most of the items. */
 export async function readInputs(
   table: KeyValueTable,
   cluster: ListedCluster,
@@ -41,7 +41,7 @@ export async function readInputs(
 ): Promise<StatusInputs> {
   const { name } = cluster.spec;
   const unreadable: UnreadableItem[] = [];
-  /** Records that table items are unreadable if the error is `Corrupt` or `SchemaTooNew`. @throws any other error */
+  /** If the error is `Corrupt` or `SchemaTooNew`, records that table items are unreadable. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
     unreadable.push({ key, message: error.message });

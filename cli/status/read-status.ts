@@ -11,7 +11,7 @@ import { workOutStatus } from './work-out-status.ts';
 export interface StatusRequest {
   readonly nowMs: number;
   readonly tableName: string;
-  /** The only cluster to read. Default: all. */
+  /** The only cluster to read. Default: all clusters. */
   readonly cluster?: string | undefined;
   readonly details: StatusDetails;
 }
@@ -28,7 +28,7 @@ export async function readStatus(
   return statusOfList(table, only === undefined ? await listClusters(table) : await listOne(table, only), request);
 }
 
-/** The number of clusters that are read at once. Their requests, three each, need fewer connections than the client has. */
+/** The number of clusters that are read at once. With three requests each, they use fewer connections than the client has. */
 const AT_A_TIME = 16;
 
 /** Reads the status of the clusters of a list. @throws TableError */

@@ -8,7 +8,7 @@ import { ago, apiServerColumns, findingColumns, loopColumns, RANGE_COLUMNS } fro
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
-/** Returns a command that lists more findings of a loop than the table keeps (20), for the first loop that has more. */
+/** Returns a command that lists all findings of the first loop that has more findings than the table keeps (20). */
 export function allFindingsCommand({ name, loops, findings }: ClusterStatus): string {
   const kept = (loop: LoopStatus['loop']) => findings.filter((finding) => finding.loop === loop).length;
   const cut = loops.find(({ loop, lastPass }) => (lastPass?.findings ?? 0) > kept(loop));

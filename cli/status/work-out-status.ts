@@ -47,7 +47,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
   };
 }
 
-/** Returns the pause of the cluster. A pause of all clusters comes first, because `resume` of this cluster does not end it. */
+/** Returns the pause of the cluster. A pause of all clusters has priority: `resume` of this cluster does not end that pause. */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
   return pause && { untilMs: pause.untilMs, reason: pause.reason, by: pause.by, all: pause === pausedAll };

@@ -38,7 +38,7 @@ const settingsShape = z.pipe(
     SECRETS_PREFIX: z.string().check(z.minLength(1)),
   }),
   z.transform((variables) => ({
-    /** The answer if the table cannot allocate. `refuse`: the Service is refused. `allow`: its API server allocates. */
+    /** The answer if the table cannot allocate. `refuse`: the Service is refused. `allow`: the API server allocates. */
     onFailure: variables.ADMISSION_ON_FAILURE,
     /** The time limit for an answer. It must be less than the webhook's `timeoutSeconds`. */
     deadlineMs: variables.ADMISSION_DEADLINE_SECONDS * 1000,
@@ -65,7 +65,7 @@ export function tokensNameOf({ tokenStore, secretsPrefix }: AdmissionSettings, c
 export interface AdmissionOptions {
   /** If absent, the settings come from the environment variables. */
   readonly settings?: AdmissionSettings;
-  /** Reads the tokens of a cluster. If absent, they are read from the AWS store in the settings. */
+  /** Reads the tokens of a cluster. If this function is absent, the tokens are read from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
   /** Waits after a lost attempt. The first attempt has number 0. Default: a random time. */
@@ -76,10 +76,10 @@ export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
 /** The maximum wait after each lost attempt of a review. Waits get shorter, so that newer reviews do not always win. */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/** `WAITS_MS` is for attempts of this duration. A longer attempt lengthens its wait in proportion, up to `LONGEST_FACTOR`. */
+/** The attempt duration that `WAITS_MS` is for. After a longer attempt, the wait is up to `LONGEST_FACTOR` times longer. */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
-/** A longer review counts as several reviews against the rate limit of its cluster. */
+/** A review with more bytes counts as several reviews against the rate limit of the cluster. */
 const BYTES_OF_REVIEW = 16 * 1024;
 /** The part of the API server's timeout that is reserved for the network. */
 const NETWORK_MS = 500;

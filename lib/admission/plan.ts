@@ -105,7 +105,7 @@ function familiesOf(after: ServiceSpec, before: ServiceSpec | undefined, configu
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** Returns true if an update changes no IP of a PreferDualStack Service: the Service keeps its families in any cluster. */
+/** Returns true if an update changes no IP of a PreferDualStack Service. Such a Service keeps its families in any cluster. */
 function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -116,7 +116,7 @@ function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean 
   );
 }
 
-/** Returns whether the Service passes the registry's checks of its IPs (`ValidateServiceClusterIPsRelatedFields`). */
+/** Returns whether the IPs of the Service pass the registry's checks (`ValidateServiceClusterIPsRelatedFields`). */
 function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
   if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
   if (clusterIPs.includes(HEADLESS)) return false;
@@ -131,7 +131,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Returns the spec, reduced to one family for SingleStack. With another policy, `undefined` if the update removes a family. */
+/** For SingleStack, returns the spec, reduced to one family; else the spec, or `undefined` if the update removes a family. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

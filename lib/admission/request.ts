@@ -86,14 +86,14 @@ export function httpReply(statusCode: number, text: string, headers: WebhookRepl
   return { statusCode, headers: { 'content-type': 'text/plain', ...headers }, body: `${text}\n` };
 }
 
-/** Returns the reply for a missing token, a wrong token and an unknown cluster: callers cannot distinguish them. */
+/** Returns one reply for a missing token, a wrong token and an unknown cluster, so that callers cannot distinguish them. */
 export function unauthorized(): WebhookReply {
   return httpReply(401, 'unauthorized', { 'www-authenticate': 'Bearer' });
 }
 
 /**
- * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the
- * review after a second, up to ten times within the timeout. A wait in this function would use up its concurrency instead.
+ * Returns the reply for a token that cannot be checked now. The header `retry-after` makes an API server repeat the review
+ * after a second, up to ten times within the timeout. A wait in this function would use up Lambda's concurrency instead.
  */
 export function unknownToken(): WebhookReply {
   return httpReply(503, 'unavailable', { 'retry-after': '1' });
@@ -154,7 +154,7 @@ export interface ReviewResponse {
 const MOST_VALUES = 25_000;
 const DEEPEST = 64;
 
-/** Returns the review of a Service, the fault of the body, or as `other` a request that allocates nothing: `DELETE Service`. */
+/** Returns the review of a Service or the fault of the body. A request that allocates nothing is `other`: `DELETE Service`. */
 export function reviewIn(
   text: string,
 ): Review | { readonly uid: string; readonly other: string } | { readonly fault: string } {

@@ -39,7 +39,7 @@ export const serviceShape = z.object({
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
-/** A Service's spec with the API server's defaults, before the registry adds its own. An absent value is empty or 0, as in Go. */
+/** A Service's spec with the API server's defaults, before the registry adds more. An absent value is empty or 0, as in Go. */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;
@@ -58,8 +58,8 @@ export function hasClusterIP({ type }: ServiceSpec): boolean {
 }
 
 /**
- * Returns whether requested node ports are allocated. Those of an ExternalName are allocated too: the registry keeps them in the
- * Service without an allocation, so another Service could have them when the type changes.
+ * Returns whether requested node ports are allocated. This includes the node ports of an ExternalName Service: the registry
+ * stores them without an allocation, so another Service could have the same node ports when the type changes.
  */
 export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
   return type !== 'ClusterIP';

@@ -19,7 +19,7 @@ interface Kept {
   /** The digests of the tokens, all of the same length. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
-  /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
+  /** The time of the last attempt to read the tokens. If the attempt failed, `fault` is the reason. */
   readonly requestedAtMs: number;
   readonly fault?: string;
 }
@@ -30,7 +30,7 @@ const NEVER_READ: Kept = { digests: [], readAtMs: NEVER_MS, requestedAtMs: NEVER
 const KEEP_MS = 5 * 60_000;
 /** While the store fails, an accepted token stays valid this long after the last successful read. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** Requests with a valid token cause at most one read of their cluster's tokens within this time. */
+/** Within this time, requests with a valid token cause at most one read of a cluster's tokens. */
 const READ_AGAIN_MS = 10_000;
 /**
  * The limit of look-ups for unknown tokens. A look-up reads the tokens of the request's cluster, and of at most
@@ -48,8 +48,8 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
  * Checks tokens in memory. `LOOK_UPS` limits the reads for unknown tokens, which may be invented or new. Beyond this limit, the
- * caller must try again. If its cluster is registered, the next look-ups also read the tokens of this cluster. The answer and its
- * timing depend on the look-ups of this process and not on the cluster name, so they do not reveal which clusters exist.
+ * caller must try again. If the named cluster is registered, the next look-ups also read its tokens. The answer and its timing
+ * depend on the look-ups of this process and not on the cluster name, so they do not reveal which clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
@@ -57,9 +57,9 @@ export class ClusterTokens {
   readonly #lookUps = new Rate(LOOK_UPS);
   #registered: ReadonlySet<string> = new Set();
   #listedAtMs = NEVER_MS;
-  /** Registered clusters for which a caller sent an unknown token since their tokens were read. The longest wait is first. */
+  /** Registered clusters for which unknown tokens came after the last read of tokens. The longest-waiting cluster is first. */
   readonly #waiting = new Set<string>();
-  /** New clusters of the cluster list. The next look-ups also read their tokens. Limited to the free space in memory. */
+  /** New clusters of the cluster list, as many as fit in memory. The next look-ups also read the tokens of these clusters. */
   readonly #unread = new Set<string>();
 
   constructor(options: TokensOptions) {
@@ -149,7 +149,7 @@ function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-/** The rate at which this process answers reviews of one cluster. */
+/** The maximum rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
 /** Limits the uses of each key, not the number of keys. A key is a constant, or a cluster name that came with a valid token. */

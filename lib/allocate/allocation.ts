@@ -36,10 +36,10 @@ import {
 } from './request-context.ts';
 
 export interface AllocationOptions {
-  /** Waits because other callers change the same range. */
+  /** Waits before the next attempt, if other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /** Opens a range from which API servers allocate. If absent, requests for such ranges are refused. */
+  /** Opens a range from which API servers allocate. If this function is absent, requests for such ranges are refused. */
   readonly openHeld?: (
     spec: ClusterSpec,
     range: RangeName,
@@ -160,7 +160,7 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, error.code);
 }
 
-/** Returns an error whose message contains the code, because Lambda passes only its name and message to the caller. */
+/** Returns an error with the code in the message, because Lambda passes only the name and message of an error to the caller. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =

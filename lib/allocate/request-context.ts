@@ -73,7 +73,7 @@ export async function fromEach<Result>(
 
 type HoldsByRange = Readonly<Record<string, readonly Hold[]>>;
 
-/** Returns the holds that a request for a Service may claim, unless they change before the claim. A rollback restores them. */
+/** Returns the holds that a request for a Service may claim unless they change first. A rollback restores claimed holds. */
 export async function claimableHolds(
   context: RequestContext,
   holdOwner: string | undefined,
