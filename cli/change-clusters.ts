@@ -74,7 +74,7 @@ function plainChange({ name, changed, after }: Change) {
   return after === undefined ? { name, changed, deleted: true } : { changed, ...plainCluster(after) };
 }
 
-/** The deadline of one write. A write ends earlier, even if every attempt times out. */
+/** The deadline of one write, which is longer than a write takes if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
 
 export interface Progressed<Item> {

@@ -22,7 +22,7 @@ export interface Plan {
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** The items that the Service has or requests by value. A request for any item must not get one of them. */
+  /** The items that the Service has or requests by value. A request without a value must not get one of them. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
@@ -178,7 +178,7 @@ function areUnique(texts: readonly string[]): boolean {
   return new Set(texts).size === texts.length;
 }
 
-/** The index of a port in `spec.ports`, or the health check port. */
+/** Where a node port belongs: the index of a port in `spec.ports`, or `healthCheck` for the health check port. */
 export type PortPlace = number | 'healthCheck';
 
 export interface WantedPort {

@@ -79,7 +79,10 @@ export function slicesPublication(
   };
 }
 
-/** Returns false if our slice of the same name or family has no live address: a pass must then keep the foreign slice. */
+/**
+ * Returns whether a pass may remove a foreign slice: not if our slice of the foreign slice's name, or else of its family, has no
+ * live address.
+ */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
   return publisher === undefined || publisher.live.length > 0;

@@ -114,7 +114,7 @@ const FAULTS_OF_OBJECTS: ReadonlySet<ClusterErrorCode> = new Set([
   'Rejected',
 ] as const);
 
-/** Returns whether a call failed because of its object, so that calls for other objects may succeed. */
+/** Returns whether a call failed because of its object. If so, calls for other objects may still succeed. */
 export function isFaultOfObject(error: unknown): error is ClusterError {
   return error instanceof ClusterError && FAULTS_OF_OBJECTS.has(error.code);
 }

@@ -30,7 +30,7 @@ export interface HttpReply {
   readonly body: Body;
 }
 
-/** Idle connections stay open for three intervals of kubernetes-service (10 s), but less than load balancers allow (60 s). */
+/** Idle connections stay open for three intervals of kubernetes-service, which is less than load balancers allow (60 s). */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;

@@ -116,7 +116,10 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
   return answer.provesEnd ? seeDown(lease, answer) : lease;
 }
 
-/** Returns the number of misses in a row with this one; `undefined` if the address is removed, or the last miss is too recent. */
+/**
+ * Returns the number of consecutive misses, including this one; `undefined` if this miss does not count, because the address is
+ * already removed or the last miss is too recent.
+ */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);

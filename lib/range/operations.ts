@@ -101,7 +101,7 @@ export function releaseAll(range: Range, items: readonly string[], options: Rele
   return { result, range: next };
 }
 
-/** Returns whether an item has the hold that the caller expects, or no hold if the caller expects no hold. */
+/** Returns whether the item may be released: its hold, or the absence of a hold, is as the caller expects. */
 export function mayRelease(
   hold: Hold | undefined,
   item: string,

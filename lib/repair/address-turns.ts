@@ -54,7 +54,7 @@ export function isOld({ createdAtMs }: Pick<IPAddressRecord, 'createdAtMs'>, { n
 interface ChosenFaults {
   /** The faults to report, and to correct if they have a correction. */
   readonly listed: readonly AddressFault[];
-  /** The number of further faults, by type. */
+  /** The number of reported faults that are not in `listed`, by type. */
   readonly unlisted: ReadonlyMap<FindingType, number>;
   readonly memory: AddressMemory;
 }

@@ -51,7 +51,7 @@ interface KnownKubeconfig {
 const KEEP_MS = 4 * 60 * 60_000;
 /** A kubeconfig stays in memory for this time if its credential ends soon, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/** The shortest time between two reads of a stored kubeconfig whose requests fail. AWS charges for each read. */
+/** The shortest time between two reads of a stored kubeconfig while requests with it fail. AWS charges for each read. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 

@@ -103,7 +103,10 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The lifetime of an item of `writeUnreachable`. After the item is removed, the next pass without an answer writes it again. */
+/**
+ * The lifetime of an item that `writeUnreachable` writes. After the item is removed, the next pass to which the cluster does not
+ * answer writes it again.
+ */
 const KEPT_MS = 24 * 60 * 60_000;
 
 /**

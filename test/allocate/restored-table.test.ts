@@ -29,7 +29,7 @@ test.each([
   expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
 });
 
-test('after three intervals without a repair, a table still replays answers, looks up items and releases items', async () => {
+test('after three intervals without a repair, a table still returns the stored answer to a repeated request, looks up items and releases items', async () => {
   const world = await anAllocateWorld({ isRepaired: false });
   await world.repair(world.clock.nowMs);
   const answer = await world.ask({ items });

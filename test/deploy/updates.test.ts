@@ -86,6 +86,6 @@ test('a table keeps all its items when its stack is removed', async () => {
   expect(await kept()).toEqual(before);
 });
 
-test('policies grant every call of a function, a deployment, a rollback and a removal', () => {
+test('policies grant every AWS call that a function, a deployment, a rollback or a removal makes', () => {
   expect(our.world.callsNotGranted()).toEqual([]);
 });

@@ -81,7 +81,7 @@ describe('deregistering an address', () => {
     { what: 'a recovered address in the slice', from: removed, kind: 'EndpointSlice', isWithdrawn: false },
     { what: 'a withdrawn address with one miss', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
   ])(
-    'a deregistration stays in force if a running tick then publishes $what and crashes',
+    'a deregistration during a tick stays in force if the tick then publishes $what and crashes',
     async ({ from, kind, isWithdrawn }) => {
       const world = await from();
       const { port } = world.cluster;

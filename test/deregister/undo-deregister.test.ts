@@ -35,7 +35,7 @@ test('after the undo, a server whose agent refreshes the lease is published unti
   expect(world.published()).toEqual([A]);
 });
 
-test('an undo is in effect at once for another caller whose clock is a second behind, so that this caller cannot remove the last live address', async () => {
+test('after the undo of a deregistration, the address counts as live at once, also for a caller whose clock is a second behind', async () => {
   const world = await withdrawn();
   await world.setLease({ address: B, source: 'agent' });
   await undo(world, B, 1_000);

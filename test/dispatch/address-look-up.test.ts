@@ -61,14 +61,17 @@ test('the look-up of a Service of type LoadBalancer returns the IP addresses of 
 
 const more = Array.from({ length: 40 }, (_, n) => ({ ip: `203.0.113.${n}` }));
 test.each([
-  ['a host name of its load balancer is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
-  ['only a part of its load balancer is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
-  ['its load balancer has more entries than are looked up', more, '8 more entries'],
-])('the look-up of a Service returns a description of the unread part if %s', async (_, ingress, unread) => {
-  expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
-    unread: expect.stringContaining(unread),
-  });
-});
+  ['a host name is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
+  ['only some of them are found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
+  ['there are more than a look-up reads', more, '8 more entries'],
+])(
+  'the look-up of a Service describes the entries of its load balancer that were not looked up, if %s',
+  async (_, ingress, unread) => {
+    expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
+      unread: expect.stringContaining(unread),
+    });
+  },
+);
 
 test('a warning about the kubeconfig of a serviceRef is logged with the name of the Service', async () => {
   const warned: string[] = [];

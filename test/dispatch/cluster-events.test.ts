@@ -94,7 +94,7 @@ test('only the stack that owns a cluster publishes the changes of that cluster',
   expect(await pass(down)).toHaveLength(1);
 });
 
-test('a pass succeeds although the changes of its cluster cannot be published', async () => {
+test('a pass succeeds although the events about its cluster cannot be published', async () => {
   await pass(well, { eventBus: downQueue });
   expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded' });
   expect(world.telemetry.counters).toMatchObject({ unpublishedEvents: 1 });

@@ -28,7 +28,7 @@ function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): rea
   );
 }
 
-test('every held item is in exactly one hold, which has the terms that were last set for the item, and no two holds have the same terms', () => {
+test('every held item is in exactly one hold, with the owner, end and other terms that were last set for the item, and no two holds have the same terms', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const last = new Map<string, HoldTerms>();

@@ -198,7 +198,7 @@ test('a merge removes expired holds even if another pass wrote strikes after the
   expect(strikesOf(result)).toEqual([[], [3]]);
 });
 
-test('if the pass found no stored range, the merged range is the newest range plus the items of the listed Services', () => {
+test('if the pass read no range because another writer stored the first one later, the merged range is that range plus the items of the listed Services', () => {
   const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
   const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
   expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);

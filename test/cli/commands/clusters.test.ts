@@ -178,7 +178,7 @@ describe('commands that change no cluster', () => {
     expect(await world().kbctl(words)).toEqual(ran(3, '', refusal));
   });
 
-  test('kbctl cluster get prints the resolution if the table does not answer', async () => {
+  test('if the table does not answer, the error of kbctl cluster get states what to do', async () => {
     const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
     expect(await world().kbctl(['cluster', 'get'], { env })).toMatchObject(failed(5, 'try again'));
   });

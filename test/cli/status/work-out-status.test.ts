@@ -84,7 +84,7 @@ test('a failing loop is shown with its number of failures and the error, in one 
   expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
 });
 
-test('loops are one problem if they fail because of the same API server, or if no server is recorded and their errors differ only in quoted texts', () => {
+test('failed loops are shown as one problem if they fail because of the same API server, or if no server is recorded and their errors differ only in quoted texts', () => {
   const failedWith = (error: RunRecord['error'], failuresInARow = 1) =>
     aRunRecord(NOT_LONG_AGO_MS, { ...failed(NOT_LONG_AGO_MS, failuresInARow), ...defined({ error }) });
   const silent = (purpose: string) => ({ code: 'Unavailable', message: `no answer to "${purpose}".` });
