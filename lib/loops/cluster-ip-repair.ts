@@ -1,5 +1,5 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import { parseCidr } from '../allocator/network.ts';
+import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
   defaultServiceCidr,
@@ -13,6 +13,7 @@ import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../spec/spec-parts.ts';
 import { keepService, type Services } from './ip-address-calls.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
@@ -74,13 +75,31 @@ async function repairWithin(context: PassContext, cidrs: readonly ServiceCidr[] 
     enterClaims: (ranges) => clusterIpClaims(ranges, isServed),
   };
   if (context.spec.allocator !== 'apiserver') return repairPass(kind, context);
+  const audited = { ...context, spec: withServedRanges(context.spec, cidrs?.find(isDefault)) };
   if (cidrs?.some(isDefault)) {
     const services: Services = new Map();
-    const report = await repairPass(kind, context, (service) => keepService(services, service));
+    const report = await repairPass(kind, audited, (service) => keepService(services, service));
     return repairAddresses(context, cidrs, services, report);
   }
-  const report = await repairPass(kind, context);
+  const report = await repairPass(kind, audited);
   return cidrs === undefined ? { ...report, findings: [...report.findings, UNLISTED] } : report;
+}
+
+/**
+ * Returns the spec with the ranges of the ServiceCIDR `kubernetes`, if the spec has the default range and the ServiceCIDR is not
+ * narrower than it.
+ */
+function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
+  const { networks = [] } = served ?? {};
+  const [primary, secondary] = networks.map(({ text }) => text);
+  const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
+  if (!isDefaultRange || primary === undefined || networks.some(isNarrowerThanDefault)) return spec;
+  return { ...spec, serviceClusterIPRanges: secondary === undefined ? [primary] : [primary, secondary] };
+}
+
+function isNarrowerThanDefault(network: Network): boolean {
+  const own = parseCidr(DEFAULT_CLUSTER_IP_RANGE);
+  return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
 type Kept = Pick<PassReport, 'changes' | 'findings'>;

@@ -21,6 +21,9 @@ import {
 } from './ip-address-calls.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
+/** The maximum number of findings of a pass that cannot list the IPAddresses. */
+const MOST_UNREAD = 200;
+
 /** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^outside$|^(secondary)?(allocated|free|capacity)$/i;
 
@@ -49,11 +52,36 @@ export async function repairAddresses(
     const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
     return isAnyHeld ? await endHolds(recorded, context, services, mayEnd ?? true) : recorded;
   } catch (error) {
-    if (!(error instanceof ClusterError) || error.code !== 'Forbidden') throw error;
+    if (!(error instanceof ClusterError)) throw error;
+    if (error.code !== 'Forbidden') return withoutAddresses(report, context, cidrs, services, error);
     const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
     const counted = withUsage(report, cidrs, services, []);
     return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
   }
+}
+
+/**
+ * Returns the report of a pass that cannot list the IPAddresses: the findings that need no IPAddress, the state of the previous
+ * pass, and the error.
+ */
+function withoutAddresses(
+  report: PassReport,
+  { previous }: PassContext,
+  cidrs: readonly ServiceCidr[],
+  services: Services,
+  error: ClusterError,
+): PassReport {
+  const view = { services, addresses: new Map(), isServed: servedAddresses(cidrs) };
+  const certain = [...addressFaults(view)].filter(({ correction }) => correction === 'none').slice(0, MOST_UNREAD);
+  return {
+    ...report,
+    findings: [
+      ...report.findings.filter(({ type }) => !CLAIM_FINDINGS.has(type)),
+      ...certain.flatMap((fault) => findingOf(fault, true)),
+    ],
+    errors: [...report.errors, error],
+    ...defined({ state: previous?.state }),
+  };
 }
 
 /** An address with an IPAddress counts as used even without a Service, because API servers do not allocate it. */

@@ -9,6 +9,23 @@ import { PassWorld } from '../support/pass-world.ts';
 const { primary: PRIMARY } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
+test('if the spec has the default range, an audit uses the two CIDRs of the ServiceCIDR kubernetes', async () => {
+  const cluster = new PassWorld();
+  const services = () => [withAddresses('good', 'fd00:96::5', '10.96.0.5'), withAddresses('outside', 'fd00::5')];
+  const kubernetes = listing(services, { kubernetes: ['fd00:96::/112', '10.96.0.0/24'] });
+  const report = await cluster.pass(clusterIpRepair, { kubernetes });
+  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: 'fd00::5' }]);
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: 'fd00:96::/112' });
+});
+
+test('an audit uses the default range if the ServiceCIDR kubernetes is narrower than that range', async () => {
+  const cluster = new PassWorld();
+  const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
+  const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
+  expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE });
+});
+
 test.each([
   { where: 'is forbidden', code: 'Forbidden', findings: [{ type: 'other', item: 'servicecidrs' }], outside: 1 },
   { where: 'is not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },

@@ -254,10 +254,19 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 
   test('a pass fails and corrects nothing if the list of IPAddresses is incomplete', async () => {
-    const world = new PassWorld({ repair: { ipAddresses: true } }, [SERVICE_CIDR, service('s', ITEM)]);
-    const kubernetes = { ...world.cluster.port, ipAddresses: () => brokenList('Unavailable') };
-    await expect(world.pass(clusterIpRepair, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(world.cluster.find(IP_ADDRESS)).toBeUndefined();
+    const spoil = { ipAddresses: () => brokenList('Unavailable') };
+    const { report, changed } = await passOver([service('s', ITEM)], { spoil });
+    expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
+    expect(changed).toEqual([]);
+  });
+
+  test('the findings about Services have the same text if a pass cannot list IPAddresses', async () => {
+    const outside = [service('s', '172.20.0.1'), service('t', ITEM), ipAddress('t')];
+    const spoil = { ipAddresses: () => brokenList('Throttled') };
+    const throttled = await passOver(outside, { spoil });
+    expect(throttled.report.findings).toEqual((await passOver(outside)).report.findings);
+    expect(throttled.report.findings).toHaveLength(1);
+    expect(throttled.report.state).toBeDefined();
   });
 });
 
