@@ -15,7 +15,7 @@ export interface LoopsHealth extends ClusterHealth {
 export function loopsHealth(inputs: StatusInputs, apiServers: readonly ApiServerStatus[], nowMs: number): LoopsHealth {
   const { cluster, pausedAll, records, unreadable } = inputs;
   const health = healthOf(clusterSummary(cluster), records, { pausedAll, nowMs });
-  const isUnknown = (loop: Loop) => unreadable.some(({ key }) => runKey(loop).startsWith(key));
+  const isUnknown = (loop: Loop) => unreadable.some(({ key }) => key === runKey(loop));
   const stateOf = (loop: Loop): LoopStatus['state'] => {
     if (health.paused) return 'paused';
     if (isUnknown(loop)) return 'unknown';

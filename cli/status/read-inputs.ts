@@ -7,6 +7,7 @@ import { type Item, type KeyValueTable, TableError } from '../../lib/table/key-v
 import { decodeLeases, LEASES } from '../../lib/table/leases.ts';
 import { decodeRange } from '../../lib/table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../../lib/table/run-records.ts';
+import { eachOf } from '../../lib/util/async.ts';
 
 export interface StatusInputs {
   readonly cluster: ListedCluster;
@@ -24,10 +25,13 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** The key of the unreadable item. If the item was read as part of a list, the common beginning of the keys of the list. */
+  /** The key of the unreadable item. Empty if only the list that contains the item was read. */
   readonly key: string;
   readonly message: string;
 }
+
+/** The number of clusters that are read at once. With three requests each, they use fewer connections than the client has. */
+export const AT_A_TIME = 16;
 
 /** `brief`: stored ranges are not read, and the status has the figures of the last passes instead. */
 export type StatusDetails = 'full' | 'brief';
@@ -40,13 +44,23 @@ export async function readInputs(
   details: StatusDetails,
 ): Promise<StatusInputs> {
   const { name } = cluster.spec;
-  const unreadable: UnreadableItem[] = [];
+  const unreadable = new Map<string, UnreadableItem>();
   /** If the error is `Corrupt` or `SchemaTooNew`, records that table items are unreadable. @throws any other error */
   const note = (key: string, error: unknown): undefined => {
     if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-    unreadable.push({ key, message: error.message });
+    // The list and the read of one item fail with the same message. The later entry, of the read, has the key.
+    unreadable.set(error.message, { key, message: error.message });
   };
-  const list = async (prefix: string) => (await table.list(name, prefix).catch((error) => note(prefix, error))) ?? [];
+  const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {
+    const items = await eachOf(keys, AT_A_TIME, (key) => table.get(name, key).catch((error) => note(key, error)));
+    return items.filter((item) => item !== undefined);
+  };
+  /** Lists the items with the prefix. If an item makes the list fail, reads the known keys one by one. */
+  const readItems = (prefix: string, knownKeys: readonly string[]): Promise<readonly Item[]> =>
+    table.list(name, prefix).catch((error) => {
+      note('', error);
+      return readKeys(knownKeys);
+    });
   const decoded = <Content>(items: readonly Item[], decode: (item: Item) => Content): Content[] =>
     items.flatMap((item) => {
       try {
@@ -55,21 +69,21 @@ export async function readInputs(
         return note(item.key, error) ?? [];
       }
     });
-  const [lease, runs, ranges] = await Promise.all([
-    table.get(name, LEASES).catch((error) => note(LEASES, error)),
-    list('runs/'),
-    details === 'full' ? list('ranges/') : undefined,
+  const [leases, runs, ranges] = await Promise.all([
+    readKeys([LEASES]),
+    readItems('runs/', LOOPS.map(runKey)),
+    details === 'full' ? readItems('ranges/', Object.values(RANGE_KEYS)) : undefined,
   ]);
   const ownRuns = runs.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop)));
   return {
     cluster,
     pausedAll,
-    leases: decoded(lease === undefined ? [] : [lease], decodeLeases).flat(),
+    leases: decoded(leases, decodeLeases).flat(),
     records: Object.fromEntries(
       decoded(ownRuns, (item) => [item.key.slice('runs/'.length), decodeRunRecord(item)] as const),
     ),
     ...(ranges && { ranges: decoded(ranges, savedRange).flat() }),
-    unreadable,
+    unreadable: [...unreadable.values()],
   };
 }
 

@@ -5,7 +5,7 @@ import { eachOf } from '../../lib/util/async.ts';
 import { defined } from '../../lib/util/values.ts';
 import { compareNames } from '../spec/names.ts';
 import { type FleetStatus, HEALTHS } from './cluster-status.ts';
-import { readInputs, type StatusDetails } from './read-inputs.ts';
+import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface StatusRequest {
@@ -27,9 +27,6 @@ export async function readStatus(
 ): Promise<FleetStatus> {
   return statusOfList(table, only === undefined ? await listClusters(table) : await listOne(table, only), request);
 }
-
-/** The number of clusters that are read at once. With three requests each, they use fewer connections than the client has. */
-const AT_A_TIME = 16;
 
 /** Reads the status of the clusters of a list. @throws TableError */
 export async function statusOfList(

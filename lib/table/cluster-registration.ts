@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Mode } from '../spec/cluster-spec.ts';
 import { rangesOf } from '../spec/spec-ranges.ts';
-import { attempt, defined } from '../util/values.ts';
+import { defined } from '../util/values.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,
@@ -36,8 +36,7 @@ export async function registerCluster(
   const rangesGeneration = await generationOfRanges(table, spec.name);
   const change = (current: Item | undefined): Change<RegisteredCluster> => {
     const generation = current === undefined ? rangesGeneration : generationOf(current);
-    // A registration that does not parse is replaced.
-    const before = current && attempt(() => decodeRegistration(current));
+    const before = current && readableRegistration(current);
     if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
     const cluster = successor(before, generation, spec);
@@ -46,8 +45,9 @@ export async function registerCluster(
   return guaranteedUpdate(table, CLUSTERS, spec.name, change);
 }
 
-/** Returns the last generation in which a range of a cluster was saved, or 0. Used if the registration of the name is missing. */
+/** Returns the last generation in which a range of a cluster was saved. Returns 0 if the name has a registration. */
 async function generationOfRanges(table: KeyValueTable, name: string): Promise<number> {
+  if ((await table.get(CLUSTERS, name)) !== undefined) return 0;
   const ranges = await table.list(name, 'ranges/');
   return Math.max(0, ...ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0));
 }
@@ -140,6 +140,16 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
     'ChangedMeanwhile',
     `${name} ${found}: another writer changed it meanwhile. Read it again, and try again.`,
   );
+}
+
+/** Returns `undefined` for a registration that does not parse, so that it is replaced. @throws TableError `SchemaTooNew` */
+function readableRegistration(item: Item): RegisteredCluster | undefined {
+  try {
+    return decodeRegistration(item);
+  } catch (error) {
+    if (error instanceof TableError && error.code === 'Corrupt') return undefined;
+    throw error;
+  }
 }
 
 export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {

@@ -25,7 +25,7 @@ import { CodedError } from '../util/values.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
-import { readRunRecord } from './run-records.ts';
+import { lastSuccessOf } from './run-records.ts';
 import type { InTurn } from './turns.ts';
 
 export interface ConfiguredRange {
@@ -177,7 +177,7 @@ export async function refusalOfUnrepaired(
   const loops = new Set(keys.map(repairLoopOf));
   const refusals = await Promise.all(
     [...loops].map(async (loop) => {
-      const lastMs = (await readRunRecord(table, name, loop))?.record.lastSuccessAtMs;
+      const lastMs = await lastSuccessOf(table, name, loop);
       const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
       // A record with a time in the future comes from a wrong clock and does not count.
       const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;

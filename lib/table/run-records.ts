@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { type EventSighting, type FindingType, PASSING_FINDINGS } from '../cluster/finding.ts';
-import type { Loop } from '../spec/cluster-spec.ts';
+import { LOOPS, type Loop } from '../spec/cluster-spec.ts';
 import { count } from '../spec/shapes.ts';
 import { attempt, cutText, defined } from '../util/values.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from './key-value-table.ts';
@@ -53,6 +53,8 @@ const recordShape = z.object({
   state: z.exactOptional(z.custom<TableValue>()),
 });
 
+const successShape = z.pick(recordShape, { lastSuccessAtMs: true });
+
 /** The record of the last pass of a loop, with the state for the next pass. It is stored as `runs/<loop>`. */
 export type RunRecord = Readonly<z.infer<typeof recordShape>>;
 
@@ -85,13 +87,24 @@ export async function readRunRecord(
   return item && { record: decodeRunRecord(item), item };
 }
 
+/** Returns the start time of the last successful pass of a loop. @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
+  const item = await table.get(cluster, runKey(loop));
+  return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;
+}
+
 export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
 
 /** Returns the records of all loops; `undefined` if this version cannot read one of them. */
 export async function listRunRecords(table: KeyValueTable, cluster: string): Promise<RunRecords | undefined> {
   const items = await table.list(cluster, 'runs/');
   return attempt(() =>
-    Object.fromEntries(items.map((item) => [item.key.slice('runs/'.length), decodeRunRecord(item)])),
+    Object.fromEntries(
+      LOOPS.flatMap((loop) => {
+        const item = items.find(({ key }) => key === runKey(loop));
+        return item === undefined ? [] : [[loop, decodeRunRecord(item)]];
+      }),
+    ),
   );
 }
 
