@@ -50,7 +50,7 @@ type Metadata = Changing<Pick<ServiceClaim, 'name' | 'uid' | 'resourceVersion' |
 /** Reads the fields of a Service that allocation depends on. */
 export const SERVICE_READER: ItemReader<ServiceClaim> = {
   kind: 'Service',
-  fromProtobuf: (reader, previous) => withFewEntries(readService(reader, previous)),
+  fromProtobuf: readService,
   fromJson: (service) => {
     const { metadata, spec } = service as ServiceObject;
     const claim = {
@@ -163,6 +163,7 @@ function readServiceSpec(reader: ProtobufReader, claim: ClaimDraft): void {
     else if (field === 4) claim.type = reader.text(LONGEST_TEXT, 'ClusterIP');
     else if (field === 12) claim.healthCheckNodePort = reader.int32();
     else if (field === 18) claim.clusterIPs.push(reader.text(LONGEST_TEXT, claim.clusterIP));
+    withFewEntries(claim);
   }
 }
 

@@ -164,7 +164,13 @@ function boundedObject<T extends KubernetesObject>(read: JsonRecord, kind: Kind,
 
 type FieldType = 'object' | 'text' | 'texts' | 'integer';
 
-const METADATA = { 'metadata.uid': 'text', 'metadata.creationTimestamp': 'text', 'metadata.labels': 'texts' } as const;
+const METADATA = {
+  'metadata.namespace': 'text',
+  'metadata.uid': 'text',
+  'metadata.resourceVersion': 'text',
+  'metadata.creationTimestamp': 'text',
+  'metadata.labels': 'texts',
+} as const;
 
 /** Types of the fields that passes read; a proxy may send other types. `[]`: the items of a list; `!`: a required field. */
 const TYPES: Readonly<Partial<Record<Kind, Readonly<Record<string, FieldType>>>>> = {

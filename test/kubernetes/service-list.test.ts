@@ -7,7 +7,7 @@ import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { HttpReply } from '../../lib/kubernetes/http-client.ts';
 import { listAllServices } from '../../lib/kubernetes/item-reader.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
-import { LONGEST_TEXT } from '../../lib/util/bounds.ts';
+import { BOUNDS, LONGEST_TEXT } from '../../lib/util/bounds.ts';
 import { service } from '../repair/services.ts';
 import { runs } from '../support/properties.ts';
 import { failed, PROTOBUF, portAnswering, protobuf, reply } from './port-answering.ts';
@@ -249,6 +249,15 @@ test('a protobuf list of Services is not read if a Service has more node ports t
   await expect(services(65_536)).resolves.toHaveLength(1);
   const message = expect.stringContaining('more than 65536 entries in ports with a node port');
   await expect(services(65_537)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
+});
+
+test('the rest of a Service with too many cluster IPs is not read', async () => {
+  const clusterIP = message([18, '::']);
+  const most = BOUNDS.Service['cluster IPs'];
+  const of = (clusterIPs: number) =>
+    listOf(message([2, Buffer.concat([...Array(clusterIPs).fill(clusterIP), FIXED.subarray(0, 5)])]));
+  await expect(readServices(of(most))).rejects.toMatchObject(malformed);
+  await expect(readServices(of(most + 1))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
 });
 
 test('a reply 400 whose protobuf Status has random bytes causes an error with the code Rejected or MalformedReply', async () => {
