@@ -9,6 +9,7 @@ import {
   readPauseOfAll,
 } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+import { isoTime } from '../lib/util/values.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
 import { nearestName } from './spec/names.ts';
@@ -61,7 +62,7 @@ export async function readPauseOf(cli: Cli, cluster: RegisteredCluster): Promise
 }
 
 export function describePause({ untilMs, reason, by }: Pause): string {
-  return `paused until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
+  return `paused until ${isoTime(untilMs)} by ${by}: ${reason}`;
 }
 
 /** Warns if all clusters are paused, because the registration of a single cluster does not show that pause. */

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { DeregisterResult } from '../../lib/deregister/deregister.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { readLeases } from '../../lib/table/leases.ts';
+import { isoTime } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions } from '../options.ts';
@@ -94,7 +95,7 @@ function report(
   { outcome: _, dryRun, ...result }: Reported,
 ): void {
   const { untilMs, stillPublished, changes, wouldWrite, error } = result;
-  const until = new Date(untilMs).toISOString();
+  const until = isoTime(untilMs);
   const title = dryRun
     ? `${address} would be withdrawn from ${cluster} until ${until} (dry run)`
     : stillPublished

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { formatAge } from '../../lib/util/age.ts';
-import { defined } from '../../lib/util/values.ts';
+import { defined, isoTime } from '../../lib/util/values.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
@@ -117,7 +117,7 @@ function holdText(hold: Hold, { name, allocator }: ClusterSpec, { loop }: ItemSt
   const claim = allocator === 'table' ? `${TAKEN_UP_BY[hold.takenUpBy]} can claim it` : 'release it for its Service';
   const terms = `${claim}${request}`;
   if (hold.untilMs === undefined) return `by ${hold.owner}, without end; ${terms}`;
-  const end = `${new Date(hold.untilMs).toISOString()} (${holdEnd(hold, nowMs)})`;
+  const end = `${isoTime(hold.untilMs)} (${holdEnd(hold, nowMs)})`;
   if (!isOver(hold, nowMs)) return `by ${hold.owner} until ${end}; ${terms}`;
   return `by ${hold.owner}, expired at ${end}: the next enforcing pass of ${loop} in ${name} frees it unless a Service has it${request}`;
 }

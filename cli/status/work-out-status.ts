@@ -3,7 +3,7 @@ import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { LOOPS } from '../../lib/spec/cluster-spec.ts';
 import { findingCounts } from '../../lib/table/run-records.ts';
 import { formatAge } from '../../lib/util/age.ts';
-import { defined } from '../../lib/util/values.ts';
+import { defined, isoTime } from '../../lib/util/values.ts';
 import { explain, hintFor } from '../explain/explanations.ts';
 import {
   type ApiServerStatus,
@@ -178,7 +178,7 @@ function whyNotLive(server: ApiServerStatus, nowMs: number): string {
   const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
   const name = address ?? host;
   if (state === 'withdrawn' && withdrawnUntilMs > nowMs) {
-    return `${name} is withdrawn until ${new Date(withdrawnUntilMs).toISOString()}`;
+    return `${name} is withdrawn until ${isoTime(withdrawnUntilMs)}`;
   }
   const why = lastProbe === undefined ? '' : `, last probe: ${lastProbe}`;
   if (state === 'withdrawn') return `${name} has not answered since its withdrawal ended${why}`;

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { Refusal } from '../allocator/refusal.ts';
 import type { HoldTerms } from '../range/hold.ts';
 import { described } from '../spec/shapes.ts';
-import { defined } from '../util/values.ts';
+import { defined, isoTime } from '../util/values.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem, requestedItems } from './request.ts';
 
 const error = z.strictObject({ code: z.string(), message: z.string() });
@@ -71,6 +71,6 @@ export function errorOf({ code, message }: Refusal): z.infer<typeof error> {
 }
 
 export function shownHold({ owner, untilMs, takenUpBy, requestId }: HoldTerms): NonNullable<AnsweredItem['hold']> {
-  const until = untilMs === undefined ? 'forever' : new Date(untilMs).toISOString();
+  const until = untilMs === undefined ? 'forever' : isoTime(untilMs);
   return { owner, until, takenUpBy, ...defined({ requestId }) };
 }

@@ -3,7 +3,7 @@ import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
 import { notHeld } from '../range/operations.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { RequestRecord } from '../table/requests.ts';
-import { defined } from '../util/values.ts';
+import { defined, isoTime } from '../util/values.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import { type AllocateRequest, type RangeName, requestedItems } from './request.ts';
 import { currentHolds, fromEach, inRequestOrder, type RequestContext } from './request-context.ts';
@@ -21,7 +21,7 @@ export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: numb
 
 export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   if (!isOver(terms, nowMs)) return undefined;
-  const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
+  const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => isoTime(ms));
   return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
@@ -99,7 +99,7 @@ export async function releaseRecord(context: RequestContext, fingerprint: string
 /** Returns a refusal while another invocation of this release may still be running. */
 export function inProgress({ state, busyUntilMs = 0 }: RequestRecord, nowMs: number): Refusal | undefined {
   if (state !== 'begun' || nowMs >= busyUntilMs) return undefined;
-  const until = new Date(busyUntilMs).toISOString();
+  const until = isoTime(busyUntilMs);
   const message = `another invocation of this request may be running until ${until}: send it again then, with the same requestId`;
   return refused('InProgress', message);
 }

@@ -32,7 +32,7 @@ import { HOLDS_SELECTOR } from '../range/hold-ip-address.ts';
 import { hasFallBack } from '../runtime/pass-transport.ts';
 import { type ClusterSpec, LOOPS, type Mode } from '../spec/cluster-spec.ts';
 import { hostOf } from '../util/hosts.ts';
-import { boundedText } from '../util/values.ts';
+import { boundedText, isoTime } from '../util/values.ts';
 import { type CheckResult, type DoctorLine, fail, ok, warn } from './line.ts';
 
 export async function checkKubeconfig(access: ApiServerAccess, nowMs: number): CheckResult {
@@ -70,7 +70,7 @@ export function checkServer(spec: ClusterSpec, access: ApiServerAccess): readonl
 export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   const { what, endsMs } = ending;
   const fix = 'Renew it (docs/kubeconfig-secret.md): the functions read the new one within five minutes';
-  const end = new Date(endsMs).toISOString();
+  const end = isoTime(endsMs);
   if (endsMs <= nowMs) return fail('token', `the ${what} ended at ${end}`, fix);
   if (endsSoon(ending, nowMs)) return warn('token', `the ${what} ends at ${end}`, fix);
   return ok('token', `the ${what} ends at ${end}`);

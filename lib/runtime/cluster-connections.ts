@@ -12,7 +12,7 @@ import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, KeptConnections, type Transport } from '../kubernetes/transport.ts';
 import { probeOutcome } from '../leases/probe-outcome.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
-import { setLatest } from '../util/values.ts';
+import { isoTime, setLatest } from '../util/values.ts';
 import { CONCURRENT_PASSES, startDeadline } from './deadline.ts';
 import type { ClusterAccess, ConnectOptions, Environment } from './environment.ts';
 import {
@@ -136,7 +136,7 @@ export class ClusterConnections {
       unverified: new Set(),
     };
     for (const end of ends.filter((one) => endsSoon(one, nowMs()))) {
-      const endsAt = `the ${end.what} of the kubeconfig ends at ${new Date(end.endsMs).toISOString()}`;
+      const endsAt = `the ${end.what} of the kubeconfig ends at ${isoTime(end.endsMs)}`;
       warnOnce(opening, opened, `${endsAt}: renew it (docs/kubeconfig-secret.md)`);
     }
     if (!access.tls().rejectUnauthorized) {

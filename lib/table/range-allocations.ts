@@ -21,7 +21,7 @@ import {
 import { emptyRange, type StoredRange } from '../range/stored-range.ts';
 import type { ClusterSpec, Loop } from '../spec/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, repairLoopOf } from '../spec/spec-ranges.ts';
-import { CodedError } from '../util/values.ts';
+import { CodedError, isoTime } from '../util/values.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
@@ -188,7 +188,7 @@ export async function refusalOfUnrepaired(
 }
 
 function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): Refusal {
-  const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
+  const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${isoTime(lastMs)}`;
   return refused(
     'NotReady',
     `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl run-once ${loop} ${cluster}"`,

@@ -234,6 +234,7 @@ test.each([
   ['in a little more than a third of its lifetime causes no warning', 30 * DAY + HOUR, 60 * DAY, 'ok'],
   ['in a week causes a warning if its lifetime is unknown', 7 * DAY, undefined, 'warn'],
   ['in more than a week causes no warning if its lifetime is unknown', 8 * DAY, undefined, 'ok'],
+  ['later than every date of JavaScript causes no warning', 8.64e15, undefined, 'ok'],
 ])('a token that expires %s', (_, restMs, ageMs, level) => {
   const end = { what: 'token', endsMs: NOW_MS + restMs, ...(ageMs && { beganMs: NOW_MS - ageMs }) } as const;
   expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });

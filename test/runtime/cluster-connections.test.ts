@@ -179,6 +179,12 @@ test('a credential in the last third of its lifetime causes one warning, and eac
   ]);
 });
 
+test('a token that ended before the first date of JavaScript causes a warning with the number of milliseconds', async () => {
+  const { connect, warnings } = aProcess(async () => accessUntil(-1e15));
+  await connect();
+  expect(warnings).toEqual([expect.stringContaining('ends at -1000000000000000000: renew it')]);
+});
+
 test('if a pass reads a kubeconfig again, the log of that pass contains the warning about the kubeconfig', async () => {
   const { clusters, clock } = aProcess(async () => accessUntil(90 * 60));
   const warnings: string[] = [];
