@@ -11,6 +11,7 @@ import {
   RUNS,
   SEE_PROBES,
   step,
+  UNDO,
 } from './explanation.ts';
 
 const RECREATE = step('Otherwise recreate the Service, as for `duplicate`.');
@@ -177,7 +178,7 @@ const OF_RANGES_AND_ENDPOINTS = group(
         'The certificate, or `probe` in the spec, is wrong.',
         'Every address is withdrawn by `deregister`, or `apiServers` is outdated.',
       ],
-      resolution: [SEE_PROBES, DOCTOR, APPLY_SPEC],
+      resolution: [SEE_PROBES, DOCTOR, UNDO, APPLY_SPEC],
       alarm: 'no-live-lease',
       hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
     },

@@ -1,4 +1,15 @@
-import { APPLY_SPEC, DELETE_SERVICES, DOCTOR, group, HOLDS, RANGES, REBUILD, SEE_PROBES, step } from './explanation.ts';
+import {
+  APPLY_SPEC,
+  DELETE_SERVICES,
+  DOCTOR,
+  group,
+  HOLDS,
+  RANGES,
+  REBUILD,
+  SEE_PROBES,
+  step,
+  UNDO,
+} from './explanation.ts';
 
 const STATUS = step('See the item.', 'kbctl status <cluster>');
 const NO_TICKS = 'The functions, or the local run, do not run.';
@@ -101,10 +112,7 @@ const OF_INFORMATION = group(
       title: 'An API server was deregistered',
       what: 'Its address is not published until the requested time, or until probes saw it down and then ready.',
       causes: ['It is being drained, upgraded or replaced.', 'The agent on its host stopped.'],
-      resolution: [
-        step('See until when.', 'kbctl get leases <cluster>'),
-        step('End the withdrawal.', 'kbctl deregister <cluster> <address> --undo'),
-      ],
+      resolution: [step('See until when.', 'kbctl get leases <cluster>'), UNDO],
       task: 'draining-an-api-server',
     },
   },

@@ -42,6 +42,7 @@ export function step(text: string, ...commands: readonly string[]): ResolutionSt
 
 export const DOCTOR = step('Run the checks.', 'kbctl doctor <cluster>');
 export const SEE_PROBES = step('See the last probes.', 'kbctl get leases <cluster>');
+export const UNDO = step('End the withdrawal.', 'kbctl deregister <cluster> <address> --undo');
 export const HOLDS = step('Release holds that are not needed.', 'kbctl get holds <cluster>');
 export const RANGES = step('Compare the ranges.', 'kbctl get ranges <cluster>');
 export const RUNS = step('Read the error.', 'kbctl get runs <cluster> -o yaml');

@@ -210,5 +210,6 @@ const REMEDIES = {
   shuttingDown: 'Wait until it has restarted',
   unknown: 'Run the doctor again',
   error: 'Check the API server, or correct probe.path or probe.url',
-  silence: 'Check that it runs, its firewall and the network path to it, or set probe.url to a reachable address',
+  silence:
+    'Check that it runs, its firewall or security group, and the network path to it, or set probe.url to a reachable address',
 } as const;
