@@ -11,13 +11,6 @@ import { tableServerClient } from './table-client.ts';
 /** The folder in the working directory that contains one folder for each cluster. */
 const DATA_ROOT = '.kbctl';
 
-/** Returns a path for a shell, relative if it is below the working directory. */
-export function shellWord(file: string): string {
-  const relative = path.relative('.', file);
-  const shown = relative.startsWith('..') ? file : relative;
-  return /^[\w./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
-}
-
 /**
  * Creates a folder and missing parents for this user alone. The folder contains keys and tables, and its files are trusted.
  * @throws StartError if the folder is a link, belongs to another user, or is writable by others

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec, Loop } from '../lib/spec/cluster-spec.ts';
@@ -66,4 +67,11 @@ export interface EmbeddedKind {
   /** Intervals shorter than the schedules of the functions. Only an embedded cluster can have them, not a spec in a file. */
   readonly intervalSeconds?: Partial<Readonly<Record<Loop, number>>>;
   readonly notes?: readonly string[];
+}
+
+/** Returns a path for a shell, relative if it is below the working directory. */
+export function shellWord(file: string): string {
+  const relative = path.relative('.', file);
+  const shown = relative.startsWith('..') ? file : relative;
+  return /^[\w./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }

@@ -6,7 +6,7 @@ import { describeFaults } from '../cli/spec/spec-fault.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import type { ClusterSpec } from '../lib/spec/cluster-spec.ts';
 import { codeOf } from '../lib/util/values.ts';
-import { freeFolder, keepFile, shellWord } from './data-folder.ts';
+import { freeFolder, keepFile } from './data-folder.ts';
 import { DEMO } from './demo.ts';
 import { type PluginTerminal, pluginRunner } from './kubeconfig-plugins.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type RealCluster,
   StartError,
   type StartOptions,
+  shellWord,
 } from './local-cluster.ts';
 import { localTable } from './local-environment.ts';
 import { newRunKey } from './local-server.ts';

@@ -7,8 +7,8 @@ import { parse, stringify } from 'yaml';
 import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
 import { codeOf } from '../lib/util/values.ts';
-import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
-import { StartError } from './local-cluster.ts';
+import { ownFolder, replaceFile } from './data-folder.ts';
+import { StartError, shellWord } from './local-cluster.ts';
 import { answering, bearerOf, type LocalReply, listenOnLoopback, newRunKey, refusalOf } from './local-server.ts';
 import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
 

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { Command } from 'commander';
 import { defined } from '../../lib/util/values.ts';
-import { shellWord } from '../../local/data-folder.ts';
-import type { StartOptions } from '../../local/local-cluster.ts';
+import { type StartOptions, shellWord } from '../../local/local-cluster.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { type ListenAddress, parseListenAddress } from '../listen.ts';

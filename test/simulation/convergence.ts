@@ -32,7 +32,8 @@ export async function untilConverged(world: World): Promise<void> {
     clean = wrong.length === 0 && clock.nowMs >= cleanFromMs ? clean + 1 : 0;
     if (clock.nowMs < endsAtMs) continue;
     for (const { kind, message } of wrong) world.violate(kind, message);
-    return;
+    if (wrong.length > 0) return;
+    break;
   }
   if (world.has('ranges') && !world.has('storeFails') && canRepair(world)) await world.people.createLast();
 }

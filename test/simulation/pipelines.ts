@@ -115,7 +115,8 @@ export class Pipelines {
   /** Records that a hold has lost its owner, if it existed when the request began and the request was allowed to claim it. */
   #claimed(item: string, id: string, isOther: boolean): void {
     this.#world.ranges.claimed(item);
-    const begunAtMs = this.#world.table.begunAtMs(id);
+    // A request without a record may still begin after its caller has given up.
+    const begunAtMs = this.#world.table.begunAtMs(id) || Number.POSITIVE_INFINITY;
     for (const { owner, isExclusive, isForOwner, sinceMs } of this.#world.ranges.ownersOf(item)) {
       if (!isExclusive && !(isForOwner && isOther) && sinceMs <= begunAtMs) this.#world.ranges.end(item, owner);
     }

@@ -62,6 +62,17 @@ test('the run command of the installed package runs the loops, and other command
   expect(await ended).toEqual([0, null]);
 });
 
+test('the kbctl of this repository loads the AWS SDK only in commands that use it', () => {
+  const hook = `import { registerHooks } from 'node:module';
+    registerHooks({ load: (url, context, next) => (url.includes('/@aws-sdk/') && console.error(url), next(url, context)) });`;
+  const run = (...args: readonly string[]) => {
+    const node = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`, 'cli/kbctl.mjs', ...args];
+    return spawnSync(process.execPath, node, { cwd: REPOSITORY, encoding: 'utf8' }).stderr;
+  };
+  expect(run('--help')).toBe('');
+  expect(run('status', '--table', 'none', '--region', 'nowhere')).toContain('/@aws-sdk/client-dynamodb/');
+});
+
 const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
 const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
 test.each([
