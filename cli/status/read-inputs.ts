@@ -25,7 +25,7 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** The key of the unreadable item. Empty if only the list that contains the item was read. */
+  /** The key of the unreadable item. Empty if the item made a list fail, and its key was not found. */
   readonly key: string;
   readonly message: string;
 }

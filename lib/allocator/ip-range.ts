@@ -3,7 +3,7 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** In an IPv6 network, a bitmap covers only the first addresses: this many, including the network address, which has no bit. */
+/** Only the first addresses of an IPv6 network have a bit: at most this many minus one, because the network address has none. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**

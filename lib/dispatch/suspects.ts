@@ -64,7 +64,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that passes of suspect clusters neither ended nor blocked the process. Never throws: a later pass can record it. */
+/** Records that passes of suspect clusters did not crash or block the process. Never throws: a later pass can record it. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

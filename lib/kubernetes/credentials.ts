@@ -87,7 +87,7 @@ export function renewed<Credential>(
   };
 }
 
-/** The time at which a credential expires. Does not contain the credential. */
+/** The expiry and, if known, the start of a credential, without the credential. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;

@@ -11,7 +11,7 @@ export interface ServiceAllocationOptions {
    * `Unclaimed.first`, so a request without a value gets one of these items only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
-  /** The items that the Service has or requests by value. A request without a value does not get them. */
+  /** The items that the Service has or requests by value. They are not used for its requests without a value. */
   readonly named: readonly string[];
   readonly claim: HoldClaim;
 }
@@ -29,7 +29,7 @@ export interface Undo {
 
 /** A namespace may have this many unclaimed items even if fewer items remain free, so that the last items can be allocated. */
 const LEAST_UNCLAIMED = 16;
-/** The maximum number of bytes of unclaimed items in a range, for about 2,000 Services. One namespace can use half of this. */
+/** The maximum size of the stored unclaimed items of a range (bytes): about 2,000 Services. One namespace can use half of it. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
 /** The size of a bit number with its comma, and the size of the entry of a Service or namespace without the name (bytes). */
 const ENTRY_BYTES = 8;

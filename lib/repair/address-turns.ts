@@ -9,8 +9,8 @@ import type { AddressFault } from './address-faults.ts';
  */
 const SETTLED_AFTER_MS = 65_000;
 /**
- * The maximum number of faults that a pass corrects, or more if it creates IPAddresses (`CREATED_FOR_ONE`). A pass also lists at
- * most this many faults that have no correction, and saves at most this many uids.
+ * The maximum number of faults that a pass corrects. A created IPAddress counts as a fraction of one (`CREATED_FOR_ONE`). A pass
+ * also lists at most this many faults that have no correction, and saves at most this many uids.
  */
 const MOST_FAULTS = 200;
 /** A pass may create this many IPAddresses instead of one other correction: without them, addresses could be allocated again. */

@@ -127,7 +127,7 @@ export function otherServers(
     .slice(0, MOST_OTHERS);
 }
 
-/** Returns whether passes of a loop can use another API server, if all certificates have the kubeconfig's server name. */
+/** Returns whether a loop can use another API server. Assumes that all certificates have the kubeconfig's server name. */
 export function hasFallBack(loop: Loop, spec: ClusterSpec, access: ApiServerAccess): boolean {
   const answered = loop === 'kubernetes-service' ? { has: () => true } : undefined;
   const isForAll = parseAddress(serverNameOf(access)) === undefined;

@@ -33,8 +33,8 @@ type Written<Decision> =
  * Reads an item, and writes what `decide` returns for it. Reads and decides again if another writer changed the item
  * before the write. A write with an unclear outcome is repeated only if the change is repeatable, because the
  * first write may have happened, and another writer may have changed the item since.
- * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged. If it returns no `write` for
- *   `recent`, the item is read, and `decide` runs again.
+ * @param decide runs in every attempt. If it returns no `write` for an item read from the table, the item stays unchanged. If it
+ *   returns no `write` for `UpdateOptions.recent`, the item is read, and `decide` runs again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,

@@ -56,7 +56,7 @@ test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
   expect(await holders(world)).toEqual(before);
 });
 
-test('a request for a Service does not claim an item that another request has claimed for a Service that might not exist yet', async () => {
+test('after a request has claimed an item for a Service, another request cannot claim the item, even if no Service has it yet', async () => {
   const world = await aWorld();
   await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
   await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });

@@ -75,7 +75,7 @@ test('system-namespaces creates the missing namespace, and the repair loops repo
   }
 });
 
-test('the ticks of one invocation probe an API server every ten seconds', async () => {
+test('after one scheduled event, ticks probe an API server every ten seconds', async () => {
   const queue = await our.deployed.queueOf('kubernetes-service');
   // Removes the messages of the previous tests.
   await queue.purge();

@@ -62,10 +62,10 @@ test('the look-up of a Service of type LoadBalancer returns the IP addresses of 
 const more = Array.from({ length: 40 }, (_, n) => ({ ip: `203.0.113.${n}` }));
 test.each([
   ['a host name is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
-  ['only some of them are found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
-  ['there are more than a look-up reads', more, '8 more entries'],
+  ['only one of two entries is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
+  ['there are more entries than the limit', more, '8 more entries'],
 ])(
-  'the look-up of a Service describes the entries of its load balancer that were not looked up, if %s',
+  'if %s, the look-up of a Service reports the load balancer entries for which it found no address',
   async (_, ingress, unread) => {
     expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
       unread: expect.stringContaining(unread),

@@ -88,15 +88,12 @@ describe('correcting the kubernetes Service', () => {
   const PREFER = { ipFamilyPolicy: 'PreferDualStack' };
   const BOTH = { ipFamilies: ['IPv4', 'IPv6'] };
   test.each([
-    ['that policy if it has none', {}, PREFER],
-    ['both families if it has that policy', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
-  ])(
-    'a spec with PreferDualStack gives a single-stack Service %s, and keeps a dual-stack Service',
-    (_, before, after) => {
-      expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
-      expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
-    },
-  );
+    ['the policy to a Service without a policy', {}, PREFER],
+    ['IPv6 to a single-stack Service with the policy', { ...PREFER, ipFamilies: ['IPv4'] }, BOTH],
+  ])('a spec with PreferDualStack adds %s, and does not change a dual-stack Service', (_, before, after) => {
+    expect(dualStack(before)).toMatchObject({ verb: 'update', object: { spec: after } });
+    expect(dualStack({ ...PREFER, ...BOTH })).toBeUndefined();
+  });
 
   test.each([
     ['has a selector', { selector: { app: 'x' } }, 'kubectl -n default patch service kubernetes'],

@@ -49,6 +49,6 @@ test('a detail is cut to at most 200 characters', () => {
 test.each([
   ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
   ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-] as const)('the result %s has the verdict "silence", and is odd only if TLS failed', (kind, message, odd, detail) => {
+] as const)('the result %s has the verdict "silence", and only tlsFailure sets "odd"', (kind, message, odd, detail) => {
   expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
 });

@@ -8,7 +8,7 @@ interface DatedReply {
   readonly receivedAtMs: number;
 }
 
-/** The number of replies that a clock keeps: enough to determine the correction within a few milliseconds. */
+/** The number of replies that a clock keeps: enough for a correction that is usually accurate to a tenth of a second. */
 const REPLIES_KEPT = 20;
 
 /** Returns a clock that reads the `Date` header of every later reply to the client. */
