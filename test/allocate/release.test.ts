@@ -51,25 +51,22 @@ test.each<[string, () => Promise<AllocateWorld>, (world: AllocateWorld) => Promi
   ['that another owner now holds', () => withTaken('former'), changeHands, 'r3'],
   ['that had no hold and that another request now holds', () => withTaken(), changeHands, 'r3'],
   ['that a Service has claimed', () => withTaken('former'), claimedByService, undefined],
-])(
-  'after a lost attempt, a release does not free an address %s, and a retry during the release is refused',
-  async (...row) => {
-    const [, start, change, owner] = row;
-    const world = await start();
-    let again: Answer | undefined;
-    const meanwhile = async () => {
-      again = await world.ask(release);
-      await change(world);
-    };
-    const answer = await world.ask(release, losing(world.table, meanwhile));
-    expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
-    expect(again).not.toHaveProperty('replayed');
-    const changed = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
-    expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: changed }], error: changed });
-    expect(await world.taken()).toEqual({ [IP]: owner });
-    expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
-  },
-);
+])('after a lost attempt, a release does not free an address %s; a simultaneous retry is refused', async (...row) => {
+  const [, start, change, owner] = row;
+  const world = await start();
+  let again: Answer | undefined;
+  const meanwhile = async () => {
+    again = await world.ask(release);
+    await change(world);
+  };
+  const answer = await world.ask(release, losing(world.table, meanwhile));
+  expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
+  expect(again).not.toHaveProperty('replayed');
+  const changed = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
+  expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: changed }], error: changed });
+  expect(await world.taken()).toEqual({ [IP]: owner });
+  expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
+});
 
 test('a release does not repeat a conflicting write after its deadline, and a retry of the release gets an answer', async () => {
   const world = await withTaken();

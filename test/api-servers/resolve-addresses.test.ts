@@ -105,13 +105,10 @@ test.each([
   ['a URL at an address of the spec', at('https://[fd00:0:0::1]:7443/livez'), undefined, true],
   ['a URL at a host name of the spec', at('https://api.example.com/livez'), undefined, true],
   ['a URL at another host', at('https://tenant.example.com/livez'), undefined, 'atKubeconfigHost'],
-])(
-  'the probe of an address requests %s, and sends the credential only to hosts of the spec or of the kubeconfig',
-  async (...row) => {
-    const [, own, url, authenticate] = row;
-    const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
-    const { addresses } = await resolve([server, aServer('fd00::1'), dnsName], []);
-    const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
-    expect(addresses[0]?.target).toEqual(target);
-  },
-);
+])('a probe requests %s, and sends the credential only to hosts of the spec or the kubeconfig', async (...row) => {
+  const [, own, url, authenticate] = row;
+  const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
+  const { addresses } = await resolve([server, aServer('fd00::1'), dnsName], []);
+  const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
+  expect(addresses[0]?.target).toEqual(target);
+});

@@ -84,15 +84,12 @@ test('this test covers every resource type of the template', () => {
   expect([...new Set(types)].filter((type) => !(type in CONCERNS))).toEqual([]);
 });
 
-test.each(Object.entries(CONCERNS))(
-  'the policy of deployers allows all calls of CloudFormation for %s',
-  (type, arns) => {
-    const isAllowed = (action: string) => {
-      const own = arns.filter((one) => one.startsWith(`arn:aws:${action.split(':')[0]}:`));
-      return (own.length === 0 ? ['*'] : own).some((resource) => isGranted({ action, resource }, statements));
-    };
-    const refused = permissionsOf(type).filter((action) => !isAllowed(action));
-    const called = refused.filter((action) => !NOT_CALLED.some((pattern) => pattern.test(`${action} for ${type}`)));
-    expect(called).toEqual([]);
-  },
-);
+test.each(Object.entries(CONCERNS))('the deployer policy allows all calls of CloudFormation for %s', (type, arns) => {
+  const isAllowed = (action: string) => {
+    const own = arns.filter((one) => one.startsWith(`arn:aws:${action.split(':')[0]}:`));
+    return (own.length === 0 ? ['*'] : own).some((resource) => isGranted({ action, resource }, statements));
+  };
+  const refused = permissionsOf(type).filter((action) => !isAllowed(action));
+  const called = refused.filter((action) => !NOT_CALLED.some((pattern) => pattern.test(`${action} for ${type}`)));
+  expect(called).toEqual([]);
+});

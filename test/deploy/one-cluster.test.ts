@@ -153,21 +153,18 @@ describe('failures of AWS', () => {
   test.each<[string, () => unknown]>([
     ['does not exist', () => our.world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
     ['cannot be read in time', () => our.world.emulator.recorder.decide(unansweredSecrets)],
-  ])(
-    'if the secret with the kubeconfig %s, the error contains the name of the secret, and the next tick succeeds',
-    async (_, spoil) => {
-      const cold = () => our.deployed.function('kubernetes-service').stop();
-      await spoil();
-      await cold();
+  ])('if the kubeconfig secret %s, the error contains its name, and the next tick succeeds', async (_, spoil) => {
+    const cold = () => our.deployed.function('kubernetes-service').stop();
+    await spoil();
+    await cold();
 
-      const { answer, logs } = await our.deployed.run('kubernetes-service', force);
+    const { answer, logs } = await our.deployed.run('kubernetes-service', force);
 
-      expect(answer).toMatchObject({ passes: 1, failed: 1 });
-      expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
-      await our.world.putSecret(SECRET, our.controlPlane.kubeconfigYaml);
-      await expectNextTickFine();
-    },
-  );
+    expect(answer).toMatchObject({ passes: 1, failed: 1 });
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
+    await our.world.putSecret(SECRET, our.controlPlane.kubeconfigYaml);
+    await expectNextTickFine();
+  });
 });
 
 test('the addresses of a target group and of a Service in a management cluster stay published after the target group and the Service are deleted', async () => {
@@ -220,24 +217,21 @@ async function exposeByService(address: string): Promise<void> {
 test.each([
   { name: 'loopback', host: '127.0.0.1' },
   { name: 'metadata', host: 'metadata.example.com' },
-])(
-  'a function does not connect to an API server at $host, or at an address to which $host resolves',
-  async ({ name, host }) => {
-    const secretsManager = `kube-bootstrap-controller/dev/${name}`;
-    await our.world.putSecret(
-      secretsManager,
-      kubeconfigTo(`https://${host}:${our.controlPlane.first.port}`, { ca: our.controlPlane.first.ca }),
-    );
-    const spec = { name, mode: 'enforce', kubeconfig: { secretsManager }, apiServers: [{ address: OF_GROUP }] };
-    await registerCluster(our.world.table(), specIn(JSON.stringify(spec)));
-    await claimCluster(our.world.table(), name, STACK);
+])('a function does not connect to $host, or to an address to which $host resolves', async ({ name, host }) => {
+  const secretsManager = `kube-bootstrap-controller/dev/${name}`;
+  await our.world.putSecret(
+    secretsManager,
+    kubeconfigTo(`https://${host}:${our.controlPlane.first.port}`, { ca: our.controlPlane.first.ca }),
+  );
+  const spec = { name, mode: 'enforce', kubeconfig: { secretsManager }, apiServers: [{ address: OF_GROUP }] };
+  await registerCluster(our.world.table(), specIn(JSON.stringify(spec)));
+  await claimCluster(our.world.table(), name, STACK);
 
-    const { answer, logs } = await our.deployed.run('system-namespaces', { clusters: [name], force: true });
+  const { answer, logs } = await our.deployed.run('system-namespaces', { clusters: [name], force: true });
 
-    expect(answer).toMatchObject({ passes: 1, failed: 1 });
-    expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining('to which functions do not connect')]);
-  },
-);
+  expect(answer).toMatchObject({ passes: 1, failed: 1 });
+  expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining('to which functions do not connect')]);
+});
 
 /* A promise that rejects after an answer would write other lines, and the process would lose its next event. */
 test('no output line of a function contains a credential, and each line is a log line or a metric', async () => {

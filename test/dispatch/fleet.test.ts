@@ -106,15 +106,12 @@ test('the figures count registered, paused and failing clusters and clusters wit
 test.each([
   ['is registered', []],
   ['is unhealthy', [{ name: 'well' }]],
-])(
-  'while no cluster %s, the figures are recorded, and no line about unhealthy clusters is logged',
-  async (_, clusters) => {
-    await world.register(...clusters);
-    await invoke(world.schedule());
-    expect(figures()).toMatchObject({ clustersRegistered: clusters.length, clustersFailing: 0, clustersOverdue: 0 });
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
-  },
-);
+])('while no cluster %s, the figures are recorded, and unhealthy clusters are not logged', async (_, clusters) => {
+  await world.register(...clusters);
+  await invoke(world.schedule());
+  expect(figures()).toMatchObject({ clustersRegistered: clusters.length, clustersFailing: 0, clustersOverdue: 0 });
+  expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
+});
 
 test('during a pause of all clusters, no cluster has a pass, and the figures count all clusters as paused', async () => {
   await world.register({ name: 'a' }, { name: 'b' });

@@ -176,12 +176,9 @@ test('the check of the table fails if the list does not contain the written item
 test.each([
   { outcome: 'lost', level: 'ok' },
   { outcome: 'unclear', level: 'warn' },
-] as const)(
-  'if the outcome of the write is $outcome, the check of the table has level $level',
-  async ({ outcome, level }) => {
-    expect(await checkTable({ ...aTable(), put: async () => ({ outcome }) }, NOW_MS)).toMatchObject([{ level }]);
-  },
-);
+] as const)('if the write is $outcome, the check of the table has level $level', async ({ outcome, level }) => {
+  expect(await checkTable({ ...aTable(), put: async () => ({ outcome }) }, NOW_MS)).toMatchObject([{ level }]);
+});
 
 test.each([
   { skewMs: 0, level: 'ok', message: "agrees with the table's" },
@@ -475,13 +472,10 @@ test.each([
   { title: 'in another range', objects: [serviceAt('10.96.0.1')], levels: ['fail'] },
   { title: 'on another port', objects: [serviceAt('10.0.0.1', 8443)], levels: ['warn'] },
   { title: 'missing', objects: [], levels: ['warn'] },
-])(
-  'if the kubernetes Service is $title, its check returns lines of the levels $levels',
-  async ({ objects, levels }) => {
-    const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  },
-);
+])('if the kubernetes Service is $title, its check has lines of the levels $levels', async ({ objects, levels }) => {
+  const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
+  expect(lines.map(({ level }) => level)).toEqual(levels);
+});
 
 const MORE = served('more', '10.0.1.0/24');
 const FIRST = served('kubernetes', '10.0.0.0/24');

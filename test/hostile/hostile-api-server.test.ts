@@ -33,17 +33,14 @@ const SLOW = 'a body without an end in chunks of one byte';
 
 describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
   const calls = attack.name === SLOW ? (['get'] as const) : (['get', 'services'] as const);
-  test.each(calls)(
-    'the call %s ends with the expected error code and a short message after a hostile reply',
-    async (name) => {
-      const { server, port } = await portTo(attack);
-      const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
-      expect(String(error).length).toBeLessThan(1_000);
-      // `sent` includes the bytes that are still in the socket buffers of this machine.
-      expect(server.sent()).toBeLessThan(64 * MIB);
-    },
-  );
+  test.each(calls)('after a hostile reply, %s ends with the expected code and a short message', async (name) => {
+    const { server, port } = await portTo(attack);
+    const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
+    expect(String(error).length).toBeLessThan(1_000);
+    // `sent` includes the bytes that are still in the socket buffers of this machine.
+    expect(server.sent()).toBeLessThan(64 * MIB);
+  });
 });
 
 const LIMIT_BYTES = 100;

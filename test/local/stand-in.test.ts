@@ -47,14 +47,11 @@ test.each([
   ['a dry run is a 400', 'POST', '/api/v1/namespaces?dryRun=All', '{}', 400, 'no dry run'],
   ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
   ['a namespace with a bad name is a 422', 'POST', '/api/v1/namespaces', BAD_NAME, 422, 'RFC 1123'],
-] as const)(
-  'the stand-in API server gives the documented reply: %s',
-  async (_title, method, path, body, status, text) => {
-    const headers = { 'content-type': 'application/json' };
-    const reply = await (await standIn).handle({ method, path, headers, ...(body !== undefined && { body }) });
-    expect(reply).toMatchObject({ status, body: expect.stringContaining(text) });
-  },
-);
+] as const)('the stand-in gives the documented reply: %s', async (_title, method, path, body, status, text) => {
+  const headers = { 'content-type': 'application/json' };
+  const reply = await (await standIn).handle({ method, path, headers, ...(body !== undefined && { body }) });
+  expect(reply).toMatchObject({ status, body: expect.stringContaining(text) });
+});
 
 const SERVICES = '/api/v1/namespaces/default/services';
 

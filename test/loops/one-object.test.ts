@@ -68,20 +68,17 @@ test.each<Fault>([
   if (fault[0] === 'delete') expect(world.cluster.find(slice)).toBeUndefined();
 });
 
-test.each(UNREADABLE)(
-  'a pass that cannot read the Endpoints (%s) removes a dead server from the slices',
-  async (code) => {
-    const world = await spoilt(dualWorldOf(A, B, V6, W6));
-    world.answer(SILENT, B, W6);
-    const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', code]);
-    for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code }]);
-    expect([world.published(), world.inSlice(), world.inSlice(sliceRef('IPv6'))]).toEqual([[A, B], [A], [V6]]);
-    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.type).toBe('ClusterIP');
-    expect(world.cluster.find({ kind: 'EndpointSlice', namespace: 'default', name: 'foreign-1' })).toBeDefined();
-    const { errors, findings } = await world.tick();
-    expect([world.published(), errors, findings.filter(({ type }) => type === 'twoOwners')]).toEqual([[A], [], []]);
-  },
-);
+test.each(UNREADABLE)('a pass that cannot read the Endpoints (%s) removes a dead server from slices', async (code) => {
+  const world = await spoilt(dualWorldOf(A, B, V6, W6));
+  world.answer(SILENT, B, W6);
+  const kubernetes = failing(world, ['get', 'Endpoints', 'kubernetes', code]);
+  for (const { errors } of await world.ticks(4, { kubernetes })) expect(errors).toMatchObject([{ code }]);
+  expect([world.published(), world.inSlice(), world.inSlice(sliceRef('IPv6'))]).toEqual([[A, B], [A], [V6]]);
+  expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.type).toBe('ClusterIP');
+  expect(world.cluster.find({ kind: 'EndpointSlice', namespace: 'default', name: 'foreign-1' })).toBeDefined();
+  const { errors, findings } = await world.tick();
+  expect([world.published(), errors, findings.filter(({ type }) => type === 'twoOwners')]).toEqual([[A], [], []]);
+});
 
 test('a slice that cannot be read stays unchanged, and a pass still removes a dead API server from the Endpoints', async () => {
   const world = await settled(worldOf(A, B));

@@ -76,17 +76,14 @@ test('if another writer changes the port of the slice before each tick, each tic
 test.each([
   { ref: SLICE_REF, addressType: 'IPv4', endpoints: [{ addresses: [A] }] },
   { ref: sliceRef('IPv6'), addressType: 'IPv6', endpoints: [{ addresses: [V6] }] },
-])(
-  'prune replaces a slice of another address type that another writer created as $ref.name',
-  async ({ ref, ...expected }) => {
-    const world = await settled(dualWorldOf(A, V6).change(PRUNE));
-    world.cluster.remove(ref);
-    world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
-    expect((await world.tick()).findings).toEqual([]);
-    expect(world.cluster.find(ref)).toMatchObject(expected);
-    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
-  },
-);
+])('prune replaces the slice $ref.name of another writer and another address type', async ({ ref, ...expected }) => {
+  const world = await settled(dualWorldOf(A, V6).change(PRUNE));
+  world.cluster.remove(ref);
+  world.cluster.place({ ...aSlice([STRANGER]), addressType: 'FQDN', metadata: { ...ref, labels: LABELS } });
+  expect((await world.tick()).findings).toEqual([]);
+  expect(world.cluster.find(ref)).toMatchObject(expected);
+  expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+});
 
 test('prune removes the addresses that another writer added to notReadyAddresses', async () => {
   const world = await pruning(A);

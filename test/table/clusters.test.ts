@@ -59,18 +59,14 @@ test.each<[TableValue, number]>([
   [{ generation: 7 }, 8],
   [{ generation: 1 }, 2],
   ['not a range', 1],
-])(
-  'a cluster that is registered again gets the generation after that of its stored range: %j',
-  async (value, generation) => {
-    const table = memoryTable();
-    const put = (key: string, of: TableValue) =>
-      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
-    won(await put('ranges/serviceips', value));
-    won(await put('other', { generation: 99 }));
-    await registerCluster(table, SPEC);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
-  },
-);
+])('a cluster registered again gets the generation after that of its stored range: %j', async (value, generation) => {
+  const table = memoryTable();
+  const put = (key: string, of: TableValue) => table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+  won(await put('ranges/serviceips', value));
+  won(await put('other', { generation: 99 }));
+  await registerCluster(table, SPEC);
+  expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+});
 
 test('registerCluster does not change a registration that a later version wrote', async () => {
   const table = memoryTable();

@@ -93,21 +93,18 @@ test.each<[string, Lease | undefined, Lease | undefined]>([
   ['withdrawn', aLease(A), withdrawn],
   ['created', undefined, withdrawn],
   ['removed', aLease(A), undefined],
-])(
-  'changeLeases does not change a lease that was %s since the read, but changes the other leases',
-  async (_, atRead, atPut) => {
-    const table = newTable();
-    const change = async (...to: [string, Lease | undefined][]) =>
-      changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
-    const { present: read } = await change([A, atRead], [B, aLease(B)]);
-    const racing = before(table, () => change([A, atPut]));
-    const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
-    const { written, present } = await changeLeases(racing, 'c', read, own);
-    expect([...written]).toEqual([B]);
-    expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
-    expect(await readLeases(table, 'c')).toEqual(present);
-  },
-);
+])('changeLeases does not change a lease that was %s since the read, but changes others', async (_, atRead, atPut) => {
+  const table = newTable();
+  const change = async (...to: [string, Lease | undefined][]) =>
+    changeLeases(table, 'c', await readLeases(table, 'c'), new Map(to));
+  const { present: read } = await change([A, atRead], [B, aLease(B)]);
+  const racing = before(table, () => change([A, atPut]));
+  const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
+  const { written, present } = await changeLeases(racing, 'c', read, own);
+  expect([...written]).toEqual([B]);
+  expect(present.leases).toEqual([...(atPut === undefined ? [] : [atPut]), aLease(B, { generation: 2 })]);
+  expect(await readLeases(table, 'c')).toEqual(present);
+});
 
 test('changeLeases waits before the third and each later attempt, gives up after the eighth, and returns the stored leases', async () => {
   const table = newTable();

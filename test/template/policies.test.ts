@@ -45,15 +45,12 @@ test.each([
   }
 });
 
-test.each(['allocate:live', 'deregister'])(
-  'the policy of callers allows the invocation of %s, and of no loop',
-  (name) => {
-    const { Statement } = shippedPolicy('caller');
-    const invokes = (one: string) =>
-      isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
-    expect([name, 'allocate', 'kubernetes-service'].map(invokes)).toEqual([true, false, false]);
-  },
-);
+test.each(['allocate:live', 'deregister'])('the caller policy allows the invocation of %s, and of no loop', (name) => {
+  const { Statement } = shippedPolicy('caller');
+  const invokes = (one: string) =>
+    isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
+  expect([name, 'allocate', 'kubernetes-service'].map(invokes)).toEqual([true, false, false]);
+});
 
 test.each([
   ...[...LOOPS, 'allocate:live', 'deregister', 'doctor'].map((name) => {

@@ -115,34 +115,28 @@ const PANELS: readonly { title: string; targets: readonly { expr: string }[] }[]
 ).panels;
 const queries = Object.fromEntries(PANELS.map(({ title, targets }) => [title, targets.map(({ expr }) => expr).join()]));
 
-test.each(Object.entries(queries))(
-  'the panel %s shows no error and no NaN if data is missing or all values are 0',
-  (title, expr) => {
-    const none = (type: string) => [{ labels: `{${type}="none"}`, value: 0 }];
-    const zero: Readonly<Record<string, object[]>> = { Findings: none('type'), 'Firing alarms': none('alertname') };
-    const testsOf = (samples: Readonly<Record<string, string>>, expected: readonly object[]) => ({
-      interval: '1m',
-      input_series: seriesOf(samples),
-      promql_expr_test: [
-        ...(expected.length > 0 ? [{ expr, eval_time: '85m', exp_samples: expected }] : []),
-        { expr: `sum(${expr}) != sum(${expr})`, eval_time: '85m', exp_samples: [] },
-      ],
-    });
-    const nothing = title === 'Firing alarms' ? none('alertname') : [];
-    const tests = [testsOf({}, nothing), testsOf({ ...HEALTHY, ...IDLE }, zero[title] ?? [])];
-    expect(run('test', 'rules', written('panel.yml', { evaluation_interval: '1m', tests }))).toContain('SUCCESS');
-  },
-);
+test.each(Object.entries(queries))('without data or with zeros, panel %s shows no error and no NaN', (title, expr) => {
+  const none = (type: string) => [{ labels: `{${type}="none"}`, value: 0 }];
+  const zero: Readonly<Record<string, object[]>> = { Findings: none('type'), 'Firing alarms': none('alertname') };
+  const testsOf = (samples: Readonly<Record<string, string>>, expected: readonly object[]) => ({
+    interval: '1m',
+    input_series: seriesOf(samples),
+    promql_expr_test: [
+      ...(expected.length > 0 ? [{ expr, eval_time: '85m', exp_samples: expected }] : []),
+      { expr: `sum(${expr}) != sum(${expr})`, eval_time: '85m', exp_samples: [] },
+    ],
+  });
+  const nothing = title === 'Firing alarms' ? none('alertname') : [];
+  const tests = [testsOf({}, nothing), testsOf({ ...HEALTHY, ...IDLE }, zero[title] ?? [])];
+  expect(run('test', 'rules', written('panel.yml', { evaluation_interval: '1m', tests }))).toContain('SUCCESS');
+});
 
 test('each rule has a test case with metrics that make the rule fire', () => {
   expect(Object.keys(WRONG).sort()).toEqual(Object.keys(RULES).sort());
 });
 
-test.each(Object.entries(WRONG))(
-  'the alert %s fires after its metrics became wrong, and not before',
-  (alert, samples) => {
-    expect(run('test', 'rules', alertsOf(samples, '59m', []))).toContain('SUCCESS');
-    const fires = alert === 'range-nearly-full' ? ['range-filling', alert] : [alert];
-    expect(run('test', 'rules', alertsOf(samples, '84m', fires))).toContain('SUCCESS');
-  },
-);
+test.each(Object.entries(WRONG))('the alert %s fires after its metrics are wrong, and not before', (alert, samples) => {
+  expect(run('test', 'rules', alertsOf(samples, '59m', []))).toContain('SUCCESS');
+  const fires = alert === 'range-nearly-full' ? ['range-filling', alert] : [alert];
+  expect(run('test', 'rules', alertsOf(samples, '84m', fires))).toContain('SUCCESS');
+});

@@ -160,24 +160,21 @@ test.each(NAMES)('the log lines of %s expire', (name) => {
   expect(group(everything)).toEqual({ LogGroupName, RetentionInDays: '7', KmsKeyId: EVERYTHING.LogsKeyArn });
 });
 
-test.each(LOOPS)(
-  'a rule invokes %s at the interval of the loop, but at most once a minute, and retries for a minute',
-  (loop) => {
-    const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
-    const rule = propertiesOf(byDefault, `${logicalId(loop)}EventsRuleSchedule1`);
-    expect(rule).toMatchObject({
-      ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
-      State: 'ENABLED',
-    });
-    expect(rule.Targets).toEqual([
-      expect.objectContaining({
-        Arn: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
-        RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 },
-      }),
-    ]);
-    expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
-  },
-);
+test.each(LOOPS)('a rule invokes %s at its interval, at most once a minute, and retries for a minute', (loop) => {
+  const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
+  const rule = propertiesOf(byDefault, `${logicalId(loop)}EventsRuleSchedule1`);
+  expect(rule).toMatchObject({
+    ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
+    State: 'ENABLED',
+  });
+  expect(rule.Targets).toEqual([
+    expect.objectContaining({
+      Arn: { 'Fn::GetAtt': [`${logicalId(loop)}LambdaFunction`, 'Arn'] },
+      RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 },
+    }),
+  ]);
+  expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
+});
 
 test.each(LOOPS)(
   '%s receives the messages of its own queue, one message per invocation, and a parameter limits the number of simultaneous invocations',

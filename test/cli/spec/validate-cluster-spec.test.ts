@@ -187,14 +187,11 @@ describe('API servers', () => {
     ['has the reconciler master-count', byCount, [/requires leases/]],
     ['has the policy SingleStack', policy('SingleStack'), [/must match/]],
     ['has the policy RequireDualStack', policy('RequireDualStack'), [/is "RequireDualStack"/, /must match/]],
-  ])(
-    'API servers of both families require PreferDualStack, leases and two ranges; this spec %s',
-    (_what, fields, faults) => {
-      const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
-      const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));
-      expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
-    },
-  );
+  ])('API servers of two families need PreferDualStack, leases and two ranges; a spec %s', (_what, fields, faults) => {
+    const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
+    const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, ...policy('PreferDualStack'), ...fields }));
+    expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+  });
 });
 
 describe('the node port of the Service', () => {

@@ -237,14 +237,11 @@ test.each([
   { text: 'fd00::/120', first: 'fd00::', itemsPerCell: 1, cells: `X${'R'.repeat(16)}${'F'.repeat(239)}` },
   { text: '30000-32767', first: '30000', itemsPerCell: 4, cells: `${'R'.repeat(22)}${'F'.repeat(670)}` },
   { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
-])(
-  'the map of the range $text begins at $first and has $itemsPerCell items per cell',
-  ({ text, first, itemsPerCell, cells }) => {
-    const map = drawn(layout(text), bits());
-    expect(map).toMatchObject({ first, itemsPerCell, cells });
-    expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
-  },
-);
+])('the map of $text begins at $first, with $itemsPerCell items per cell', ({ text, first, itemsPerCell, cells }) => {
+  const map = drawn(layout(text), bits());
+  expect(map).toMatchObject({ first, itemsPerCell, cells });
+  expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
+});
 
 test('a cell of one item with several states shows the worst state', () => {
   const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
