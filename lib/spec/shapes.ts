@@ -29,7 +29,11 @@ export const text = z.string().check(z.minLength(1));
 
 /** Returns the error of a check. `message` contains the fault and its correction; `{}` stands for the value. */
 export function errorText(message: string) {
-  return { error: ({ input }: { readonly input?: unknown }) => message.replace('{}', () => shownValue(input, 70)) };
+  const ofEmpty = message.replace(/^\{\} is/, 'is empty, which is');
+  return {
+    error: ({ input }: { readonly input?: unknown }) =>
+      (input === '' ? ofEmpty : message).replace('{}', () => shownValue(input, 70)),
+  };
 }
 
 /** Returns a value as text for an error message. A string is quoted, and cut after `longest` characters. */

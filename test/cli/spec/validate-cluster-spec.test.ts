@@ -73,6 +73,7 @@ test.each<[string, object, object]>([
 
 testFaults(
   [{ name: '#clusters' }, `name: "#clusters" ${NO_NAME}`],
+  [{ name: '' }, `name: is empty, which ${NO_NAME}`],
   [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" ${NO_NAME}`],
   [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
   [{ endpoints: null }, 'endpoints: is empty'],
