@@ -33,7 +33,7 @@ const CLAIM_FAULTS = {
   wrongReference: { correction: 'replace', type: 'notRecorded', reason: 'ClusterIPNotAllocated' },
   /** The IPAddress references another Service, which lacks the address. The finding is about the IPAddress (`strayReference`). */
   otherReference: { correction: 'replace' },
-  /** Upstream deletes the IPAddress and creates it again, without an event; in between, nothing reserves the address. */
+  /** The IPAddress has wrong labels. Upstream deletes and recreates it, without an event; in between, nothing reserves it. */
   wrongLabels: { correction: 'relabel' },
 } as const satisfies Readonly<Record<string, FaultKind>>;
 

@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * also lists at most this many faults that have no correction, and saves at most this many uids.
  */
 const MOST_FAULTS = 200;
-/** A pass may create this many IPAddresses instead of one other correction: without them, addresses could be allocated again. */
+/** A pass may create this many IPAddresses instead of another correction: an address without one could be allocated again. */
 const CREATED_FOR_ONE = 5;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;
@@ -118,7 +118,7 @@ function sightings(faults: readonly AddressFault[], before: ReadonlyMap<string, 
   return { seen: Object.fromEntries(seen), unseen };
 }
 
-/** Returns the faults sorted by key, beginning after `turn`; unsorted if there is no `turn` and one pass can correct all. */
+/** Returns the faults sorted by key, beginning after `turn`; unsorted if there is no `turn` and `MOST_FAULTS` is not exceeded. */
 function inTurn(faults: readonly AddressFault[], turn: string | undefined): readonly AddressFault[] {
   if (faults.length <= MOST_FAULTS && turn === undefined) return faults;
   const sorted = faults

@@ -12,7 +12,7 @@ import { type JudgingPass, judgeLeaks, type Leftover } from './leaks.ts';
 
 /** The claims of Services on one range, and the stored range, which was read before the Services were listed. */
 export interface Rebuild extends ClaimedRange {
-  /** The stored range as it was read; `undefined` if no pass had saved it with the table as its allocator. */
+  /** The stored range as it was read; `undefined` if there was none, or only the usage bitmap of an audit. */
   readonly stored: StoredRange | undefined;
   /** The taken items of `stored`, with their bit numbers in the stored range. */
   readonly recorded: RangeAllocator;

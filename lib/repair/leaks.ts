@@ -13,7 +13,7 @@ export interface JudgingPass {
   readonly intervalMs: number;
   /** The control plane whose Services the pass lists. */
   readonly controlPlane: string;
-  /** True if the list of Services is recent enough to free items. */
+  /** False if the pass could not confirm this control plane. */
   readonly mayFree: boolean;
   /** True if strikes restart at zero, because a pass in `observe` ran after the strikes were counted. */
   readonly fromZero: boolean;

@@ -12,7 +12,7 @@ import { hostOf } from '../util/hosts.ts';
 /** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
   readonly current: () => ApiServerAccess;
-  /** Returns a kubeconfig read after `used`; `undefined` if this pass read `used`, or if it is too early to read again. */
+  /** Returns a newer kubeconfig; `undefined` if `used` was read in this pass, or if it is too early to read again. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Lets the next pass read the kubeconfig again, if the last read was long enough ago. */
   readonly forget: () => void;

@@ -108,8 +108,8 @@ const service = z.strictObject({
 
 /**
  * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Rules
- * between fields are in `cli/spec`. Users may omit the fields that are declared with `withDefault`. Stored specs may lack only the
- * fields that are declared with `z._default`.
+ * between fields are in `cli/spec`. Users may omit the fields that are declared with `withDefault`, `z._default` or `optional`.
+ * Stored specs may lack only the last two kinds.
  */
 export const writtenSpecShape = z.strictObject({
   name: described(

@@ -19,7 +19,7 @@ import { type Item, type KeyValueTable, TableError } from './key-value-table.ts'
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 interface RegisterOptions {
-  /** The generation to replace, which the caller has read. `none`: the name must be new. Default: any registration is replaced. */
+  /** The generation to replace, which the caller has read. `none`: no registration may exist. Default: replaces any. */
   readonly replaces?: number | 'none';
 }
 
@@ -45,7 +45,7 @@ export async function registerCluster(
   return guaranteedUpdate(table, CLUSTERS, spec.name, change);
 }
 
-/** Returns the last generation in which a range of a cluster was saved. Returns 0 if the name has a registration. */
+/** Returns the last generation in which a range was saved; 0 if `#clusters/<name>` exists, because it has the generation. */
 async function generationOfRanges(table: KeyValueTable, name: string): Promise<number> {
   if ((await table.get(CLUSTERS, name)) !== undefined) return 0;
   const ranges = await table.list(name, 'ranges/');

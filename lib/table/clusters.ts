@@ -54,8 +54,8 @@ export function otherOwner(
 
 /**
  * The partition of all registrations and of the pause of all clusters. No cluster can be named `#clusters` or `*`.
- * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition, and passes and lists of 10,000
- * clusters, spread over ten seconds, need about 1,650 per second (lib/dispatch/cluster-list.ts).
+ * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition. The passes and lists of 10,000
+ * clusters need about 1,650 per second if they are spread over ten seconds (lib/dispatch/cluster-list.ts).
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';

@@ -59,8 +59,8 @@ const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 /**
- * For this long after a suspect's last accident, an accident of a process that also ran clusters other than suspects does not
- * count: the message that started the process's passes may have been queued before the suspect got separate messages.
+ * For this long after its last accident, another accident of a suspect counts only if the process ran suspects alone. The
+ * message to any other process may have been queued before the suspect got separate messages.
  */
 const QUEUED_BEFORE_MS = 60_000;
 

@@ -24,7 +24,7 @@ export interface Item {
   /** The version of the layout of `value`. A version of this program reads its own layout and the previous layout. */
   readonly schema: number;
   readonly updatedAtMs: number;
-  /** The time at which the item expires. The table keeps the item longer, so readers must compare this time. */
+  /** The time at which the item expires. The table keeps the item longer, so readers must check this time. */
   readonly expiresAtMs?: number;
 }
 
@@ -46,7 +46,7 @@ export type WriteResult =
 /**
  * The key-value table with conditional writes, in place of etcd. Only DynamoDB's TTL deletes items. Every read is strongly
  * consistent. Every write is conditional on `previous`, the item that was read (`undefined` if no item was found). The calls of
- * a table end at the deadline of the pass with a `TableError` of code `DeadlineExceeded`.
+ * a table end at its deadline with a `TableError` of code `DeadlineExceeded`.
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;

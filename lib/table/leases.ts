@@ -14,7 +14,7 @@ const REMEDY = 'correct it, or remove it, which ends all deregistrations of the 
 
 /**
  * The item of all leases stays in the table for this long after the last lease or withdrawal has ended. If it were deleted
- * during an outage of the functions, one failed probe after the outage could remove a healthy server, which would have no lease.
+ * during an outage of the functions, no server would have a lease, and one failed probe could remove a healthy server.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
@@ -33,7 +33,7 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 export interface LeasesChanged {
   /** The addresses whose lease was written. Empty if the put was lost, has an unclear outcome, or was withheld. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, including a withheld put. If no put succeeded, these are the leases that were read last. */
+  /** The leases after the put, even if it was withheld. If no put succeeded, these are the leases that were read last. */
   readonly present: StoredLeases;
   /** The changes that were not written and may still be written (`notOverwritten`). */
   readonly unwritten: LeaseChanges;
@@ -71,8 +71,8 @@ export async function changeLeases(
 }
 
 /**
- * Returns the changes that may still be written. Omits a change if another writer has changed the same lease since the read.
- * Changes of the lease's misses and of its last probe do not count.
+ * Returns the changes that may still be written. Omits a change if another writer has changed the same lease since the read, in
+ * other fields than those of misses, late probes and the last probe.
  */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(
@@ -139,7 +139,7 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 /** The usual values of fields. They are not stored, so that the leases of five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
-/** The stored leases. A withdrawn lease has `withdrawnUntilMs`. If a lease has only `seenDown`, its server shuts down. */
+/** The stored leases. A lease with `withdrawnUntilMs` is withdrawn. Otherwise, `seenDown` means that the server shuts down. */
 const leasesShape = z.record(
   z.string(),
   z.object({

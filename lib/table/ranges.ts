@@ -16,7 +16,7 @@ import {
 } from './key-value-table.ts';
 import { binary, decodeItem, plainValue, storedSize } from './stored-item.ts';
 
-/** Schema 2 added holds. Older versions drop `given` (the unclaimed items), which is safe, so `given` is optional. */
+/** Schema 2 added holds. `given` (the unclaimed items) needed no new schema, because older versions may safely drop it. */
 const SCHEMA = 2;
 
 export interface ReadRange {

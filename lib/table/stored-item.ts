@@ -126,7 +126,7 @@ const FIRST_SCHEMA = 1;
 const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * Decodes an item of version `schema` or of the previous version. `shape` is the shape of the item's version. Drops unknown
+ * Decodes an item of version `schema` or of the previous version. `shape` must fit the version in `item.schema`. Drops unknown
  * fields. `remedy` is the advice in the error.
  * @throws TableError `SchemaTooNew` if a later version wrote the item, `Corrupt` if the value does not parse.
  */

@@ -43,7 +43,7 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
 }
 
 const LONGEST_TEXT = 1_000;
-/** A tenth of CloudWatch's limit for a log event. CloudWatch cuts a longer event, which is then not valid JSON. */
+/** Less than a tenth of CloudWatch's limit for a log event. An event above that limit is cut, and is then not valid JSON. */
 const LONGEST_LINE = 24_000;
 
 /** Bounds each text of a log line, and the sum of all texts, because texts may come from tenants. */

@@ -59,7 +59,7 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** The figures of a stack's clusters, once a minute. The figures of the parts of a large fleet add up, except percentages. */
+/** The figures of a stack's clusters, once a minute. A large fleet is counted in parts: add their figures, except percentages. */
 export type FleetFigure =
   | 'clustersRegistered'
   | 'clustersJudged'

@@ -66,7 +66,7 @@ export function dynamoDbStore(client: DynamoDBClient, tableName: string, nowMs: 
   return { table, clock };
 }
 
-/** Returns the table in DynamoDB. All its calls end at the deadline of one pass. */
+/** Returns the table in DynamoDB. All its calls end when `deadline` aborts. */
 export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
 
