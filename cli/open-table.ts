@@ -23,7 +23,7 @@ export interface OpenTable extends Pick<Store, 'clock'>, AsyncDisposable {
   /** The table. Its requests end when the command ends. */
   readonly table: KeyValueTable;
   readonly tableUntil: Store['table'];
-  /** If the table keeps expired items, returns a note for users; otherwise, or if that is not known, returns `undefined`. */
+  /** Returns a note for users if the table is known to keep expired items. */
   adviceOnTtl(): Promise<string | undefined>;
 }
 
@@ -92,7 +92,7 @@ async function tableInAws(
   return { client, tableName, title: `table ${tableName}` };
 }
 
-/** @throws CliError if no region or no credentials are found. The AWS CLI also looks for both before its first request */
+/** Looks for a region and credentials before the first request, as the AWS CLI does. @throws CliError if one is missing */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,

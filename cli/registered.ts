@@ -37,7 +37,7 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Returns the known addresses as the end of an error. Suggests no similar address, because it belongs to another API server. */
+/** Returns the end of an error message: the known addresses. Suggests none of them, because each is of another API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;

@@ -16,7 +16,7 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** The placeholder for the ESC of kbctl's styles until a line is written. It is random, so that no other text contains it. */
+/** Replaces ESC in kbctl's styles until a line is written. It is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
 export function styled(stream: OutStream, style: Style, text: string): string {

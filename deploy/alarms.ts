@@ -26,7 +26,7 @@ export function alarms(): Resources {
   };
 }
 
-/** Returns whether an alarm sends no notification: the alarm `nothing-ran` includes its state, and sends one. */
+/** Returns whether an alarm sends no notification, because the alarm `nothing-ran` fires with it and sends one. */
 function isSilent(name: string): boolean {
   return ALARMS[name]?.section === NOTHING_RAN;
 }

@@ -36,7 +36,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** Returns the properties of a function that a version contains. Omits packages, because each deployment changes the keys. */
+/** Returns the function's properties that a version contains. Omits packages, because each deployment changes their keys. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;
@@ -48,7 +48,7 @@ function named<T extends Template>(template: T, id: string, made: readonly unkno
   return JSON.parse(JSON.stringify(template).replaceAll(`"${id}"`, `"${id}${suffix}"`));
 }
 
-/** The command that runs kbctl in the repository, and in the folder of a release. */
+/** The commands that run kbctl: in the repository, and in the folder of a release. */
 const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 /** The parts that only `serverless deploy` needs: its bucket, and the outputs about the layer. */
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;

@@ -127,7 +127,7 @@ export function grafanaDashboard(): string {
   return `${JSON.stringify({ uid: NAME, title: NAME, schemaVersion: 39, refresh: '1m', time, templating: { list }, panels })}\n`;
 }
 
-/** Returns the table of docs/runbook.md. The table has a link to the invocation of `doctor`, and no comments of commands. */
+/** Returns the table of docs/runbook.md. Links to the invocation of `doctor`, and omits the comments in commands. */
 export function guideTable(): string[] {
   return [
     '| alarm | fires at | severity and impact | first command | without Lambda |',

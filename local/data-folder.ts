@@ -155,7 +155,7 @@ async function ownText(file: string): Promise<string> {
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';
 }
 
-/** Returns whether an answer is from a table server: another process might have the port now. Throws if there is no answer. */
+/** Returns whether a table server answers at the port: another process might have the port now. Throws if there is no answer. */
 async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
   const headers = tableAuthorization(key);
   const reply = await fetch(tableEndpoint, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });

@@ -45,7 +45,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
   return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
-/** Logs a sentence for each change, finding and failure. If the last pass had the same sentences, logs at most a short line. */
+/** Logs a sentence for each change, finding and failure. If the last pass had the same sentences, logs short lines or nothing. */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The sentences that were printed last, by loop and by prefix. The prefix is the name of another cluster, or empty. */
   const reported = new Map<string, Map<string, readonly Sentence[]>>();

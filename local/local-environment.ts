@@ -30,7 +30,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
   });
 }
 
-/** @param deadline the signal that ends the calls of the table. By default, the calls have no deadline */
+/** @param deadline the signal that ends the table's requests. By default, the requests have no deadline */
 export function localTable(client: DynamoDBClient, deadline = new AbortController().signal): KeyValueTable {
   return dynamoDbStore(client, LOCAL_TABLE, Date.now).table(deadline);
 }

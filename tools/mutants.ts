@@ -99,7 +99,7 @@ function summaryOf(found: readonly Outcome[]): { readonly text: string; readonly
   return { share, text: `${found.length} mutants, ${counts.join(', ')}: ${(share * 100).toFixed(1)} %` };
 }
 
-/** Saves the outcome of a mutant. Prints an unexplained survivor, and removes a used explanation. */
+/** Saves the outcome of a mutant. Prints an unexplained survivor, and removes a used key from `explained`. */
 function note(mutant: Keyed, verdict: MutantVerdict): void {
   const isExplained = verdict !== 'killed' && explained.delete(mutant.key);
   outcomes.set(mutant, isExplained ? 'explained' : verdict);

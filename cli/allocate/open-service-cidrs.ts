@@ -28,7 +28,7 @@ import { eachOf } from '../../lib/util/async.ts';
 import { defined } from '../../lib/util/values.ts';
 
 const READS_AT_ONCE = 8;
-/** The maximum number of holds of a cluster, because the pass that deletes expired holds reads them in one reply (2 MiB). */
+/** The maximum number of holds of a cluster, because the pass that deletes expired ones lists all holds in one reply (2 MiB). */
 const MOST_HOLDS = 1_000;
 
 /** Returns the primary or secondary range of a cluster whose API servers allocate, or a refusal if there is no such range. */

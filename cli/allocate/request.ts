@@ -18,9 +18,9 @@ import { completeAlways } from '../terminal.ts';
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function `allocate` does, with the caller's rights. Ctrl-C does not end a request that has begun.
- * @param next the user's next step if the outcome is unknown. The error's message ends with this text
- * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown
+ * Runs a request as the function `allocate` does, but with the user's rights. Ctrl-C does not end a request that has begun.
+ * @param next the user's next step if the outcome is unknown or access is denied. The error's message ends with this text
+ * @throws CliError for an invalid request; TableError or ClusterError if the table or the API server fails
  */
 export async function runRequest(
   cli: Cli,

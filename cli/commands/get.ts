@@ -142,7 +142,7 @@ async function print<Row extends object>(
   return missing.length > 0 || (kind === FINDINGS.kind && items.length > 0) ? EXIT.findings : EXIT.fine;
 }
 
-/** If the table lacks findings (it keeps 20 per loop), returns the total, and a command that lists all findings of a loop. */
+/** If the table lacks some findings (it keeps 20 per loop), returns the total and a command that lists all findings of a loop. */
 function cutOf(kind: string, statuses: readonly ClusterStatus[]) {
   const cut = kind === FINDINGS.kind && statuses.find(({ findings, findingTotal }) => findings.length < findingTotal);
   if (!cut) return {};

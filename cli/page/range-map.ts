@@ -10,8 +10,8 @@ const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
 /**
- * The cell styles, each with its text in the legend and a drawing one unit wide and high. Each state has a style, with a colour
- * and a mark for colour-blind readers. Four more styles show how many of a cell's items are in use.
+ * The cell styles, each with its text in the legend and a drawing one unit wide and high. Each state has a style, most with a
+ * mark for colour-blind readers. Four more styles show how many of a cell's items are in use.
  */
 export const LOOKS: Readonly<Record<CellLook, readonly [text: string, drawing: Html]>> = {
   D: ['duplicate', html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`],

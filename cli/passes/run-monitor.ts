@@ -10,8 +10,8 @@ import { sharedRead } from '../page/serve-page.ts';
 import type { FleetStatus } from '../status/cluster-status.ts';
 
 /**
- * The maximum age of the figures that this process still shows after another process has begun to count. The other process may
- * not have any figures yet.
+ * The maximum age of the figures that this process shows while another process counts the clusters. Younger figures are shown,
+ * because the other process may not have any yet.
  */
 const FIGURES_LAST_MS = 120_000;
 /** Counters that exist from the start, because Prometheus sees no increase in the first value of a counter. */
@@ -124,7 +124,7 @@ function passCounters(registry: Registry<OpenMetricsContentType>) {
   return { count, duration };
 }
 
-/** Returns a counter's name. Upstream's names stay. `findings` is renamed, because a gauge has this name. */
+/** Returns a counter's name. Keeps upstream's names, and renames `findings`, because a gauge has this name. */
 function nameOf(counter: CounterName): string {
   if (counter.startsWith('apiserver_')) return counter;
   return `${PREFIX}${counter === 'findings' ? 'other_findings' : snakeCase(counter)}_total`;

@@ -83,8 +83,8 @@ export interface RangeStatus {
   /** With `table`, the figures count allocations in the table; with `apiserver`, what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
-   * True if an enforcing pass of this generation saved the range, false if none did; absent if that is not known. If API
-   * servers allocate: false for a ServiceCIDR that is not ready, else absent.
+   * If the table allocates: whether an enforcing pass of this generation saved the range; absent if that is not known.
+   * If API servers allocate: false for a ServiceCIDR that is not ready, else absent.
    */
   readonly ready?: boolean;
   /** The time at which the range was saved. Absent if the figures are from the last pass and not from a saved range. */
@@ -124,7 +124,7 @@ export interface RangeMap {
   readonly fill?: readonly number[];
 }
 
-/** Duplicate, leaking, held, in use, reserved, free or not usable. If items of a cell have several states, the first counts. */
+/** Duplicate, leaking, held, in use, reserved, free or not usable: the first of these that an item of the cell has. */
 export type CellState = 'D' | 'L' | 'H' | 'U' | 'R' | 'F' | 'X';
 
 export interface FindingStatus extends RecordedFinding {

@@ -6,7 +6,7 @@ import type { CellState, RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
   readonly first: string;
-  /** The number of network and broadcast addresses before the first usable item; `after` is the number after the last one. */
+  /** The number of unusable addresses before the first usable item. `after` is the number after the last usable item. */
   readonly before: number;
   readonly after: number;
   /** The number of usable items. The `reserved` lowest items are the static band. */

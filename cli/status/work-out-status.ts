@@ -142,7 +142,7 @@ function lateness({ loop, lastPass, intervalSeconds }: LoopStatus, nowMs: number
 
 /**
  * If the last pass found no active lease, reports this. Otherwise reports each API server that has no lease or an expired lease,
- * but only after a recent pass, because the leases are outdated without passes.
+ * but only after a recent pass, or as of the last pass before a pause, because the leases are outdated without passes.
  */
 function aboutLeases({ inputs, health, apiServers, findings, nowMs }: Parts): Problem[] {
   const loop = health.loops.find((status) => status.loop === 'kubernetes-service');

@@ -93,7 +93,7 @@ export function claimsOf({ spec }: StoredService): { addresses: string[]; ports:
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Stores a Service with the items that the registry would allocate. If an allocation or `store` fails, no item stays allocated. */
+/** Stores a Service with the items that the registry would allocate. If an allocation or `store` fails, releases new items. */
 export async function storeAllocated(
   service: StoredService,
   before: StoredService | undefined,

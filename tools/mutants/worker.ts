@@ -42,8 +42,8 @@ const TEST_MS = 20_000;
 const SLOW_CPU_MS = 1_000;
 const MOST_CPU_MS = 5_000;
 /**
- * If a test evaluates more than this multiple of the expressions that it evaluates without a mutant, the mutant has caused an
- * endless loop, and counts as detected.
+ * If a test evaluates more than `ALWAYS_ALLOWED` plus this multiple of the expressions that it evaluates without a mutant, the
+ * mutant has caused an endless loop, and counts as detected.
  */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
