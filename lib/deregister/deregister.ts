@@ -10,7 +10,7 @@ import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } f
 export interface DeregisterRequest extends RemovalRequest {
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
-  /** True if the caller is the API server's agent, because the host shuts down. The agent's next heartbeat ends the withdrawal. */
+  /** True if the caller is the API server's agent, because the host shuts down. Its next status 200 ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /** True if the caller has already withdrawn the address until `untilMs`. If that withdrawal was undone, the call is refused. */
   readonly repeated?: boolean;

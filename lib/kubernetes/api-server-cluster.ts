@@ -74,7 +74,7 @@ export function clusterPort(options: CallOptions): ClusterPort {
       throw refusedCall(reply);
     },
 
-    /** Updates an object that has a uid. Without a uid, an update of a deleted Service or Endpoints would create it again. */
+    /** Requires a uid in the object. Without it, an update of a deleted Service or Endpoints would create the object again. */
     async update(object) {
       const ref = refOf(object);
       requireRead(object, ref);

@@ -73,7 +73,7 @@ export type ClusterErrorCode =
   | 'Forbidden'
   /** The API server answered 429 to the last attempt. */
   | 'Throttled'
-  /** The API server was not reached, answered 5xx, or sent an incomplete reply. A write may have happened. */
+  /** The API server did not answer, answered 5xx, or sent an incomplete reply. A write may have happened. */
   | 'Unavailable'
   /** The certificate did not verify, or is for another name. */
   | 'TlsFailure'
@@ -82,7 +82,7 @@ export type ClusterErrorCode =
   | 'MalformedReply'
   /** The reply, or what it contains, is larger than a pass accepts. */
   | 'ReplyTooLarge'
-  /** The API server answered with a 4xx that no caller expects, such as 400, 405 or 406. */
+  /** The API server answered another 4xx, such as 400 or 422, or does not serve the kind. */
   | 'Rejected'
   /** The kubeconfig is missing or refused, or AWS refused a call for the kubeconfig, for a token or for a target group. */
   | 'BadKubeconfig';
@@ -90,7 +90,7 @@ export type ClusterErrorCode =
 export interface ControlPlane {
   /** A hash of the URL, the TLS server name and the CA in the kubeconfig. */
   readonly id: string;
-  /** Returns whether the kubeconfig still has this `id`. Reads the kubeconfig again after `maxAgeMs`. Throws a `ClusterError`. */
+  /** Returns whether the kubeconfig still has this `id`. Reuses a read of the last `maxAgeMs`. Throws a `ClusterError`. */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
 
@@ -181,7 +181,7 @@ export interface ProbeTarget extends Omit<ProbeSpec, 'url' | 'path' | 'authentic
 /** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
-/** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was aborted. */
+/** Returns the canonical addresses of a host's A and AAAA records; `undefined` if the look-up fails, is aborted or finds none. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
 export interface FoundAddresses {

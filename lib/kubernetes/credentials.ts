@@ -39,7 +39,7 @@ export async function webIdentityAccess(
   return { ...access, authHeaders, isIssuedForServer: true };
 }
 
-/** Throws a `ClusterError` if no token may go to the server. In Lambda, the server's name must resolve to a remote address. */
+/** Throws a `ClusterError` if the server must not get a token. In Lambda, the server's name must resolve to a remote address. */
 async function checkServer(server: string, { lookup }: ApiServerAccess): Promise<void> {
   const refused = (code: ClusterErrorCode, problem: string) => {
     const remedy = 'Set webIdentity.server to the https URL of an API server that the functions reach';
@@ -96,7 +96,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Returns when the token and the client certificate expire. Omits opaque tokens, and tokens of AWS STS, which are renewed. */
+/** Returns the ends of the token and the client certificate. Omits opaque tokens, and tokens of AWS STS, which are renewed. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();

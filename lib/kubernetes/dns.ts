@@ -23,7 +23,7 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
   return resolver;
 }
 
-/** Looks up A and AAAA records. Fails if one query fails or there is no address, because a record may be deleted by mistake. */
+/** Looks up A and AAAA records. Fails if one query fails, or if there is no record: it may have been deleted by mistake. */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
     const ask = () => Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);

@@ -74,7 +74,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
     .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
-/** Returns a DNS subdomain, the same for the same event. The hash includes the reporter, which cannot change in an event. */
+/** Returns a DNS subdomain with a hash of the event and its reporter, because the reporter of an event cannot change. */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);
@@ -128,7 +128,7 @@ export interface EventsReport {
   /** The number of events that `planEvents` or `writeEvent` dropped. Does not include failed writes. */
   readonly dropped: number;
   readonly errors: readonly unknown[];
-  /** The entries for the run record. An event that could not be written keeps its entry, so that the next pass writes it again. */
+  /** The entries for the run record. An event whose write failed keeps its old entry, so that the next pass writes it again. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 

@@ -31,8 +31,8 @@ const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
  * Returns a prober that uses the kubeconfig's CA. The prober sends the credential only if the target requests this and the
- * certificate is verified. A timeout that the end of the pass caused does not count as silence. If a probe timed out while this
- * process was busy, for example with a long reply of another cluster, the prober probes once more.
+ * certificate is verified. If the time for probes ends first, a timeout does not count as silence. If a probe timed out while
+ * this process was busy, for example with a long reply of another cluster, the prober probes once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
   const options = { measureLag, ...given };

@@ -23,7 +23,7 @@ export interface ItemReader<Item> {
    * @param previous the previous item of the list, whose texts are reused where they are equal
    */
   readonly fromProtobuf: (reader: ProtobufReader, previous: Item | undefined) => Item;
-  /** Reads an object whose fields have the types of the API (`wrongField`). Throws `OverBound`. */
+  /** Reads an object whose field types `wrongField` has already checked. Throws `OverBound`. */
   readonly fromJson: (object: KubernetesObject) => Item;
   readonly entriesOf?: (item: Item) => number;
 }

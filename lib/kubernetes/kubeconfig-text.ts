@@ -26,7 +26,7 @@ const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw'
 const NAME_A_CONFIG = 'Name a file of kind Config';
 const DECODE = 'base64 --decode prints the kubeconfig';
 
-/** Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values. */
+/** Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries and files, but no other values. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }

@@ -16,7 +16,7 @@ const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREAC
 /** The code of our own error for a connection that is neither established nor refused in time. */
 export const CONNECT_TIMEOUT = 'CONNECT_TIMEOUT';
 
-/** Node's and OpenSSL's codes for failures of `X509_verify_cert`. */
+/** Node's and OpenSSL's codes for TLS failures, also of `X509_verify_cert`. */
 const TLS =
   /^(CERT_|ERR_TLS_|ERR_SSL_|CRL_|UNABLE_TO_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|EPROTO$|PATH_LENGTH_EXCEEDED$)|SELF_SIGNED_CERT/;
 
@@ -38,7 +38,7 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/** Returns whether the server ended the handshake with an alert. The code of the error is `EPROTO` if Node was writing. */
+/** Returns whether the server ended the handshake with an alert. While Node writes, the alert's error has the code `EPROTO`. */
 export function isTlsAlert(error: unknown): boolean {
   return codesOf(error).some((code) => code === 'EPROTO' || code.includes('_ALERT_'));
 }

@@ -83,8 +83,8 @@ export function resourceOf(kind: Kind): Pick<Permission, 'group' | 'resource'> {
 export type PermissionGroup = ReturnType<typeof permissionGroup>;
 
 /**
- * Returns a group of permissions, as `deploy/rbac.yaml` grants them. @param rights verbs, each with the name of an object if the
- * verb covers only this object. RBAC cannot limit `list` and `create` to an object
+ * Returns a group of permissions, as `deploy/rbac.yaml` grants them. RBAC cannot limit `list` and `create` to one object.
+ * @param rights verbs, followed by an object's name if limited to this object, such as `get kubernetes`
  */
 export function permissionGroup(about: string, kind: Kind, rights: readonly string[], namespace?: string) {
   const place = { ...resourceOf(kind), namespace };

@@ -83,7 +83,7 @@ export async function* bounded(body: AsyncIterable<Uint8Array>, largestBytes: nu
   }
 }
 
-/** Reads a body to its end. Throws `OverBound` if the body is too large, and the body's own errors. */
+/** Reads a body to its end. Throws the body's own errors, and `OverBound` for too many bytes. */
 export async function readWhole(
   body: Body,
   server: string,
@@ -114,7 +114,7 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
   return jsonIn(text);
 }
 
-/** Throws `OverBound` for an object that is too large for a pass. Only Endpoints, EndpointSlices and ServiceCIDRs have bounds. */
+/** Throws `OverBound` for an object that is too large for a pass. Checks only Endpoints, EndpointSlices and ServiceCIDRs. */
 export function requireObjectBounds(kind: Kind, object: KubernetesObject): void {
   if (kind !== 'Endpoints' && kind !== 'EndpointSlice' && kind !== 'ServiceCIDR') return;
   refuse(kind, fieldOver(object, BOUNDS[kind]));

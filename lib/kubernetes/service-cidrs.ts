@@ -3,7 +3,7 @@ import { isWithin, type Network, parseCidr, usableIntervals } from '../allocator
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../cluster/published-objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
-/** A ServiceCIDR. API servers allocate cluster IPs from all ServiceCIDRs of their cluster. */
+/** A ServiceCIDR. API servers allocate cluster IPs from all ready ServiceCIDRs of their cluster. */
 export interface ServiceCidr {
   readonly name: string;
   readonly networks: readonly Network[];

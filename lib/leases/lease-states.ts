@@ -86,7 +86,7 @@ function drop(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...dropped, ...probed(answer), state: 'shuttingDown' };
 }
 
-/** Counts a miss. Also saves the result of the probe if the address is still published although its lease has expired. */
+/** Counts a miss and saves its result. After expiry and before removal, saves a changed result even without a counted miss. */
 function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const misses = answer.miss && missesWith(lease, answer.miss, nowMs);
   const isOpen = lease.expiresAtMs <= nowMs && !hasMissedTwice(lease);
@@ -136,15 +136,15 @@ export interface Withdrawal {
   readonly untilMs: number;
   /**
    * True if the agent of the server withdraws the address because the host shuts down. From then on, passes do not
-   * probe the server, because it might still answer. The next heartbeat of the agent ends the withdrawal.
+   * probe the server, because it might still answer. The agent's next heartbeat with status 200 ends the withdrawal.
    */
   readonly goingDown?: boolean;
 }
 
 /**
- * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later end. Extends
- * an expired lease to the last time at which the address was published, because a pass that has read the lease may still publish
- * the address.
+ * Returns the lease with a withdrawal. If another withdrawal is already active, keeps its `seenDown` and the later of both ends.
+ * Extends an expired lease to the time when its address was last published, because a pass that has read the lease may still
+ * publish the address.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;

@@ -24,8 +24,8 @@ export type Lease = ServerRecord &
   (
     | { readonly state: 'leased' }
     /**
-     * The server reported that it shuts down. Only status 200 publishes the address again, until silence shows that the process
-     * has ended. After that, any answer of a live server publishes the address.
+     * The server reported that it shuts down. Until silence shows that the process has ended, only status 200 publishes the
+     * address again. After that, any answer of a live server publishes it.
      */
     | { readonly state: 'shuttingDown' }
     /** The address is deregistered. It is published again after the end of the withdrawal, once the server answers. */

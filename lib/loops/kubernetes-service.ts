@@ -91,8 +91,8 @@ interface World extends ServersSeen {
 }
 
 /**
- * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. Without an answer,
- * returns the report of a failed pass if no lease is active or if a published address is dead, and otherwise throws the error.
+ * Reads the input of the decision. First saves the outcomes of the probes, because the cluster may not answer. If the reads fail,
+ * throws their error, or returns a report with it if no lease is active or a published address is dead.
  */
 async function gather(context: PassContext): Promise<World | PassReport> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -230,8 +230,8 @@ function decide(world: World) {
 }
 
 /**
- * Returns the state for a comparison with the objects. Omits our last write if an object was not read, or if the Service is
- * missing: when a Service is deleted, the API server deletes the Endpoints.
+ * Returns the contest state to compare with the objects. Omits our last write if an object was not read, or if the Service is
+ * missing, because the API server deletes the Endpoints of a deleted Service.
  */
 function comparable({ unread, service }: World, before: ContestState): ContestState {
   return unread.length === 0 && service !== undefined ? before : defined({ contest: before.contest });

@@ -21,7 +21,7 @@ import {
 } from './ip-address-calls.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** The maximum number of findings of a pass that cannot list the IPAddresses. */
+/** The maximum number of faults in the report of a pass that cannot list IPAddresses. */
 const MOST_UNREAD = 200;
 
 /** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
@@ -32,7 +32,7 @@ const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRan
 
 /**
  * Repairs IPAddresses, if the cluster's API servers allocate, and reports the usage of the ServiceCIDRs. Services and IPAddresses
- * are not listed at the same time, so a fault is read again before it is reported, and only an unchanged object is deleted.
+ * are not listed at the same time, so a fault is confirmed before it is reported, and only an unchanged object is deleted.
  */
 export async function repairAddresses(
   context: PassContext,
@@ -155,9 +155,9 @@ function withState(report: PassReport, added: { addresses?: AddressMemory; mayEn
 }
 
 /**
- * Corrects faults one by one. If one object is refused, adds a finding. If a kind of correction is refused, adds a single finding
- * and skips the other corrections of this kind. Does not delete the IPAddresses in `replaced`, which must be replaced. Returns in
- * `last` the fault at which an error ended the corrections.
+ * Corrects faults one by one. If one correction is refused, adds a finding. If a kind of correction is refused, adds one finding
+ * and skips the other corrections of this kind. Does not delete IPAddresses in `replaced`, because another correction replaces
+ * them. If an error ends the corrections, `last` is the fault that was being corrected.
  */
 async function correctEach(
   kubernetes: ClusterPort,

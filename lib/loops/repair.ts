@@ -70,14 +70,14 @@ interface Decision {
 
 interface Save {
   readonly next: RangeDecision['next'];
-  /** The decision to merge into a range that another writer changed. Absent for a usage bitmap, which is never merged. */
+  /** The decision, which is merged if another writer changed the range. Absent for a usage bitmap, which is never merged. */
   readonly decided?: RangeDecision;
   readonly change: string;
 }
 
 /**
- * Decides about all ranges. Before items are freed or a range opens, checks that the kubeconfig leads to the control plane whose
- * Services were listed. If the kubeconfig cannot be read, frees and opens nothing. @throws RepairError `ControlPlaneMoved`
+ * Decides about all ranges. Before items are freed or allocation opens, checks that the kubeconfig leads to the control plane
+ * whose Services were listed. If the kubeconfig cannot be read, frees and opens nothing. @throws RepairError `ControlPlaneMoved`
  */
 async function decideFresh(
   kind: RepairKind,
@@ -183,7 +183,7 @@ async function applyAll(
 }
 
 /**
- * Saves the decision about a range. If the range has changed, merges both. Returns the change; `undefined` without a write.
+ * Saves the decision about a range. Merges it into a range that has changed. Returns the change; `undefined` without a write.
  * @throws TableError `Contended` if the outcome is unclear, other writers won, or the range was removed; RepairError `OlderSpec`
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {

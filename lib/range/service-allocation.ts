@@ -7,8 +7,8 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 export interface ServiceAllocationOptions {
   readonly service: ServiceName;
   /**
-   * True if the review is of the creation of a Service. A Service of this name may exist already and have the items in
-   * `Unclaimed.first`, so a request without a value gets one of these items only if the limit of unclaimed items is reached.
+   * True for the review of a creation. If a Service of this name exists already, it may have the items in `Unclaimed.first`, so
+   * a request without a value gets one of these items only if the limit of unclaimed items is reached.
    */
   readonly isNew: boolean;
   /** The items that the Service has or requests by value. They are not used for its requests without a value. */
@@ -31,7 +31,7 @@ export interface Undo {
 const LEAST_UNCLAIMED = 16;
 /** The maximum size of the stored unclaimed items of a range (bytes): about 2,000 Services. One namespace can use half of it. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** The size of a bit number with its comma, and the size of the entry of a Service or namespace without the name (bytes). */
+/** The assumed size (bytes) of a bit number, and of the entry of a Service or namespace in addition to its name. */
 const ENTRY_BYTES = 8;
 
 /**

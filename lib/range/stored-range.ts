@@ -37,8 +37,8 @@ export interface LeakStrikes {
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /**
- * The items that admission allocated for one Service, as bits, and that no pass has seen in this Service yet. If the Service
- * is created again, it gets the same items, so that repeated creation does not use up the range.
+ * The items that admission allocated for one Service, as bits, and that no pass has seen in this Service yet. If its creation
+ * is reviewed repeatedly, the reviews share `later`, so that repeated creation does not use up the range.
  */
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
