@@ -105,7 +105,7 @@ function familiesOf(after: ServiceSpec, before: ServiceSpec | undefined, configu
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** Returns true if an update changes no IP of a PreferDualStack Service. Such a Service keeps its families in any cluster. */
+/** Returns true if an update keeps type, IPs and families of a PreferDualStack Service. Any cluster accepts these families. */
 function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -131,7 +131,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** For SingleStack, returns the spec, reduced to one family; else the spec, or `undefined` if the update removes a family. */
+/** Cuts unchanged lists to one family for SingleStack. For other policies, returns `undefined` if the update removes a family. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

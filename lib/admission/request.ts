@@ -71,7 +71,7 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   return { cluster, token, timeoutMs: timeoutIn(timeout), cameAtMs, bodyBytes, body };
 }
 
-/** Returns the fields of an event whose names differ between the two payload formats. */
+/** Returns the fields that have different names in the two payload formats. */
 function lineOf(event: HttpEvent) {
   if ('rawPath' in event) {
     const { rawPath: path, rawQueryString, requestContext } = event;
@@ -110,7 +110,7 @@ function bodyOf({ body, isBase64Encoded }: HttpEvent, bytes: number): string | W
   return isBase64Encoded ? Buffer.from(text, 'base64').toString() : text;
 }
 
-/** Returns the time of a text such as `10s` in ms; `undefined` if it is not 1 to 999 whole seconds. */
+/** Converts a text such as `10s` to ms. Returns `undefined` if the text is not 1 to 999 whole seconds. */
 function timeoutIn(text: string | null | undefined): number | undefined {
   const [, seconds] = /^([1-9]\d{0,2})s$/.exec(text ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
@@ -154,7 +154,7 @@ export interface ReviewResponse {
 const MOST_VALUES = 25_000;
 const DEEPEST = 64;
 
-/** Returns the review of a Service or the fault of the body. A request that allocates nothing is `other`: `DELETE Service`. */
+/** Returns the review of a new or changed Service, or the fault of the body. `other` is any other request: `DELETE Service`. */
 export function reviewIn(
   text: string,
 ): Review | { readonly uid: string; readonly other: string } | { readonly fault: string } {

@@ -39,7 +39,7 @@ export const serviceShape = z.object({
   spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
-/** A Service's spec with the API server's defaults, before the registry adds more. An absent value is empty or 0, as in Go. */
+/** A Service's spec with the API server's defaults, before the registry completes it. An absent value is empty or 0, as in Go. */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;

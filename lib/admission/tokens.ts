@@ -57,7 +57,7 @@ export class ClusterTokens {
   readonly #lookUps = new Rate(LOOK_UPS);
   #registered: ReadonlySet<string> = new Set();
   #listedAtMs = NEVER_MS;
-  /** Registered clusters for which unknown tokens came after the last read of tokens. The longest-waiting cluster is first. */
+  /** Registered clusters whose tokens were not read since an unknown token came. The cluster that waits longest is first. */
   readonly #waiting = new Set<string>();
   /** New clusters of the cluster list, as many as fit in memory. The next look-ups also read the tokens of these clusters. */
   readonly #unread = new Set<string>();
@@ -152,7 +152,7 @@ function digestOf(token: string): Buffer {
 /** The maximum rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/** Limits the uses of each key, not the number of keys. A key is a constant, or a cluster name that came with a valid token. */
+/** Limits the uses of each key. The keys need no limit: each is a constant, or a cluster name that came with a valid token. */
 export class Rate {
   readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();

@@ -53,7 +53,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes the record with state `begun`, or returns the existing record. A request that is refused here has no record. */
+/** Writes the record with state `begun`, or returns the existing record. A refusal writes no record. */
 async function begin(context: RequestContext): Promise<Begun | Refusal> {
   const { request, nowMs, observeOnly } = context;
   const takes = request.operation === 'allocate';

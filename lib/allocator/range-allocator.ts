@@ -31,7 +31,7 @@ export class RangeAllocator {
   readonly reserved: number;
   readonly #kind: RangeKind;
   readonly #pick: PickIndex;
-  /** The bits in the format of a snapshot, with leading zero bytes. Empty until a bit is set, so an unused /8 takes no memory. */
+  /** The bits in the format of a snapshot, with leading zero bytes. Empty until a change or restore: a new /8 takes no memory. */
   #data = new Uint8Array(0);
   #used = 0;
 

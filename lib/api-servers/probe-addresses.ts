@@ -94,7 +94,7 @@ async function probeWithWitnesses(
   return withoutStarting(expected, new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]));
 }
 
-/** If one server accepts the credential, turns refusals of others into `unknown`: they may not have loaded their roles yet. */
+/** If one server accepts the credential, turns refusals by others into `unknown`: these may still be loading their roles. */
 function withoutStarting(
   expected: readonly ProbedAddress[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,

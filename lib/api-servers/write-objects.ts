@@ -53,7 +53,7 @@ export interface WrittenObjects {
   readonly failure?: WriteFailure;
 }
 
-/** Makes the writes in order. Stops after a failed create or update, so that no slice is written without its Endpoints. */
+/** Makes the writes in order. Stops after a failed write, except a delete, so that no slice is written without its Endpoints. */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
   let objects: PublishedObjects = {};

@@ -2,7 +2,7 @@ import { type Sleep, sleepUntilAborted } from '../kubernetes/api-calls.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import type { ClusterSpec } from '../spec/cluster-spec.ts';
 
-/** The number of reads that may begin at the same time: the number of clusters in a message. Further reads wait. */
+/** The number of reads that may begin at the same time: as many as a message has clusters. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
 /** How long reads stay slow after a throttled read. Ten processes with slow reads stay within Parameter Store's 40 per second. */

@@ -19,7 +19,7 @@ const FINDINGS = {
   heldByAnother: 'stays',
   /** A Service has an address without an IPAddress, or with an IPAddress that references no existing Service. */
   notRecorded: 'stays',
-  /** An IPAddress references no Service, or a Service that does not have the address. */
+  /** An IPAddress references no existing Service, or a Service without the address. */
   leakedRecord: 'passes',
   /** An object cannot be read or corrected, and the pass continued without it. */
   notCorrected: 'stays',

@@ -11,8 +11,8 @@ type Readiness = readonly (readonly [key: string, ready: boolean])[];
 
 /**
  * Returns the subsets in canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`). Of several records of an
- * address, the first stays. An address is not ready if any subset lists it as not ready. Ports with the same addresses
- * are in one subset. The function visits the addresses once for each group of ports, not for each port.
+ * address, the first stays. An address is not ready for a port if any subset with this port lists it as not ready. Ports
+ * with the same addresses are in one subset. The function visits the addresses once for each group of ports, not for each port.
  *
  *     repackSubsets([
  *       { addresses: [{ ip: '10.0.0.2' }], ports: [https] },

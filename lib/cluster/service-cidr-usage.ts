@@ -5,7 +5,7 @@ const listOf = <Shape extends z.core.$ZodShape>(shape: Shape) => z.readonly(z.ar
 
 /** The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run record. */
 const usageShape = z.object({
-  /** For each family, the total usage of its ServiceCIDRs. The default family comes first. */
+  /** For each family, the total usage of its ready ServiceCIDRs. The default family comes first. */
   sums: listOf({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount }),
   /** The networks of the default ServiceCIDR first, and then the fullest of the other networks, up to a limit. */
   networks: listOf({

@@ -15,8 +15,8 @@ import { boundedText } from '../util/values.ts';
 type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
- * Returns the function that looks up the addresses of a source in the spec. The known addresses of a source stay published while
- * it cannot be read: an empty result counts as a failed look-up, and an incomplete result states what could not be read.
+ * Returns the function that looks up the addresses of a source in the spec. After a failed look-up, the known addresses stay
+ * published. Therefore, an empty result counts as failed, and an incomplete result states what could not be read.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,

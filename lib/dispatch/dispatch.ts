@@ -189,7 +189,7 @@ function notRegistered(name: string): DispatchError {
 }
 
 export interface Summary {
-  /** The number of passes that ran, or that had no time left to begin. */
+  /** The number of passes that ran, or that could not begin. */
   readonly passes: number;
   readonly failed: number;
   /** The number of clusters that were not due, were paused, or are no longer registered. */

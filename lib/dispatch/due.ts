@@ -61,8 +61,8 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
 }
 
 /**
- * Returns when a loop's first pass is due: at the next tick. If no stack owns the cluster yet, at the first tick after a stack
- * owns it.
+ * Returns when a loop's first pass is due: at the next tick. If no stack owns the cluster yet, the other loops wait until
+ * kubernetes-service has claimed it.
  */
 export function firstPassMs(loop: Loop, owner: Owner | undefined, nowMs: number): number {
   const fromMs = owner === undefined && loop !== STACK_LOOP ? nextTickMs(SCHEDULE_MS, nowMs) : nowMs;

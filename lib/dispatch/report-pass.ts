@@ -83,7 +83,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
   };
 }
 
-/** Returns the texts of errors. All errors of one API server share a text, because every call to a silent server fails. */
+/** Returns the texts of errors. Errors of an API server, not of an object, share a text: every call to a silent server fails. */
 export function errorTexts(errors: readonly unknown[] = []): string[] {
   const alike = Map.groupBy(errors, (error) => {
     if (isFaultOfObject(error) || !(error instanceof ClusterError)) return error;

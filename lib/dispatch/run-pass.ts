@@ -106,7 +106,7 @@ function passContext(
   };
 }
 
-/** Reads the registration and the pauses again, because the cluster list may be minutes old. @throws OlderSpecError */
+/** Reads the registration and the pauses again, because they may have changed during the pass. @throws OlderSpecError */
 async function confirmRegistration(
   environment: Environment,
   { cluster: { spec, generation }, evenIfPaused = false }: PassInput,

@@ -38,9 +38,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks clusters as suspects if the process of their passes ended or was blocked. From the next minute on, suspects have separate
- * messages. If the clusters were not suspects yet, and there are few suspects, also queues a separate tick now for each marked
- * cluster, because the other ticks of this minute share messages. Never throws.
+ * Marks clusters as suspects, because the process of their passes ended or was blocked. From the next minute on, these clusters
+ * have separate messages. If they were not suspects yet, and there are few suspects, also queues a separate tick now for each
+ * marked cluster, because the other ticks of this minute share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;

@@ -22,7 +22,7 @@ export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map(
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** True if the tick is the first of this minute for its clusters. Further ticks of these clusters follow within the minute. */
+  /** True if the tick is the first of this minute for its clusters. */
   readonly isFirst: boolean;
 }
 
@@ -52,9 +52,9 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks of the minute, current ticks first. A single cluster that answers has no current tick, because this
- * invocation runs its pass. An unreachable or suspect cluster has one tick, after the first ticks of all other clusters, because
- * the passes of an unreachable cluster use all of their time, and a suspect cluster may block its process.
+ * Returns the ticks of the minute, current ticks first. If there is only one cluster and it answers, it has no current tick,
+ * because this invocation runs its pass. An unreachable or suspect cluster has one tick, after the first ticks of all other
+ * clusters, because the passes of an unreachable cluster use all of their time, and a suspect cluster may block its process.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;

@@ -61,7 +61,7 @@ const DRAINED_WITHIN_MS = 600_000;
 
 /**
  * Returns a finding for each withdrawn address whose server was not seen down within ten minutes after its lease expired. One
- * cause is a table that was restored from a backup, with withdrawals that were undone later.
+ * cause is a restored table, if its backup has withdrawals that were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -115,7 +115,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
-/** If no API server lets a pass remove addresses, returns a finding for each address in `wanted` that is no longer live. */
+/** Returns a finding for each `wanted` address that is not live, but stays published: no API server accepts its removal. */
 export function deadServersPublished(
   wanted: readonly string[],
   live: readonly string[],

@@ -80,8 +80,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a pass may remove a foreign slice: not if our slice of the foreign slice's name, or else of its family, has no
- * live address.
+ * Returns whether a pass may remove a foreign slice. It stays while our slice of the same name, or else of the same family, has
+ * no live address.
  */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);
@@ -159,7 +159,7 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   return isSliceRead ? [write, { verb: 'mirror', object: slice, prune }] : [write];
 }
 
-/** Returns whether a slice can be written without Endpoints. With master-count, Endpoints decide which primary servers stay. */
+/** Returns whether a slice needs no Endpoints. With master-count, Endpoints decide which servers of the primary family stay. */
 function mayLackEndpoints(spec: ClusterSpec, family: IPFamily): boolean {
   return spec.endpoints.reconciler !== 'master-count' || publishedFamilies(spec)[0].family !== family;
 }

@@ -23,7 +23,7 @@ export interface ServersSeen {
   /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
-  /** Unwritten lease changes. Omits a lease if another writer changed more of the lease than misses and probe results. */
+  /** The unwritten lease changes, except of leases in which another writer changed more than misses and probe results. */
   readonly unwritten: LeaseChanges;
   /** The sources of addresses, such as host names, whose look-up failed. */
   readonly unresolved: readonly string[];
