@@ -83,7 +83,7 @@ function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, repo
   else report(at, issue.message === NO_MESSAGE ? `is ${shownValue(value, MOST_SHOWN)}` : issue.message, fix);
 }
 
-/** Returns the values that zod accepts as text, such as `one of observe, enforce`. The fix is the word `write` and this text. */
+/** Returns a description of accepted values, such as `one of observe, enforce`. The reported fix is `write` followed by it. */
 function expectation(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;

@@ -48,8 +48,9 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
 /**
  * Checks tokens in memory. `LOOK_UPS` limits the reads for unknown tokens, which may be invented or new. Beyond this limit, the
- * caller must try again. If the named cluster is registered, the next look-ups also read its tokens. The answer and its timing
- * depend on the look-ups of this process and not on the cluster name, so they do not reveal which clusters exist.
+ * caller must try again, and later look-ups also read the tokens of the request's cluster if it is registered. The answer to an
+ * unknown token, and its timing, depend on the look-ups of this process and not on the cluster name, so they do not reveal which
+ * clusters exist.
  */
 export class ClusterTokens {
   readonly #options: TokensOptions;
@@ -152,7 +153,7 @@ function digestOf(token: string): Buffer {
 /** The maximum rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
-/** Limits the uses of each key. The keys need no limit: each is a constant, or a cluster name that came with a valid token. */
+/** Limits the uses of each key, not the number of keys: each is a constant, or a cluster name that came with a valid token. */
 export class Rate {
   readonly #limit: typeof REVIEWS;
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();

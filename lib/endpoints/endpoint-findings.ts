@@ -21,7 +21,7 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
-/** Returns the finding that no API server is live, and why. With `second`, the finding is only about the slice of that family. */
+/** Returns the finding that no API server is live, and why. `second`: the second family, if only its slice is concerned. */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
   const withdrawn = new Map(
     leases.flatMap((lease) => {
@@ -115,7 +115,7 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
-/** Returns a finding for each `wanted` address that is not live, but stays published: no API server accepts its removal. */
+/** Returns a finding for each address in `wanted` that is not live, but stays published, because `cause` prevents its removal. */
 export function deadServersPublished(
   wanted: readonly string[],
   live: readonly string[],

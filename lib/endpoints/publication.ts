@@ -80,8 +80,8 @@ export function slicesPublication(
 }
 
 /**
- * Returns whether a pass may remove a foreign slice. It stays while our slice of the same name, or else of the same family, has
- * no live address.
+ * Returns false if a foreign slice must stay: the published family whose slice needs its name, or else that of its addresses,
+ * has no live address.
  */
 function isRemovable(slice: EndpointSliceObject, servers: readonly FamilyServers[]): boolean {
   const publisher = publisherOf(slice, servers) ?? servers.find(({ family }) => family === slice.addressType);

@@ -26,7 +26,7 @@ import { type Clocks, isOld } from '../repair/address-turns.ts';
 import { eachOf } from '../util/async.ts';
 import { defined } from '../util/values.ts';
 
-/** The maximum number of Services that a pass reads because only IPAddresses name them. */
+/** The maximum number of unlisted parents of IPAddresses that a pass reads. */
 const MOST_PARENTS = 200;
 /** The maximum number of objects that a pass reads at the same time. */
 export const READS_AT_ONCE = 8;
@@ -52,7 +52,7 @@ export async function readAddresses(kubernetes: ClusterPort): Promise<Map<string
   }
 }
 
-/** Reads the Services that only IPAddresses name, such as headless Services. Otherwise these Services would count as missing. */
+/** Adds absent parents of IPAddresses to `services`, such as headless Services. Otherwise, they would count as missing. */
 export async function readParents(
   kubernetes: ClusterPort,
   services: Services,

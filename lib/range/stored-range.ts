@@ -45,7 +45,7 @@ export interface Unclaimed extends ServiceName {
   readonly reviews: number;
   /** Items from the first review of the Service's creation and from reviews of its updates. The Service may have these items. */
   readonly first: readonly number[];
-  /** The items from later reviews of a creation of this Service. Further reviews of a creation get these items first. */
+  /** Items from repeated reviews of the Service's creation. Further reviews of its creation get these items first. */
   readonly later: readonly number[];
 }
 

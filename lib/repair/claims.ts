@@ -64,7 +64,7 @@ export interface RangeWords {
 export interface ClaimWords extends RangeWords {
   /** The word for an item at the start of a note: `Cluster IP` or `Port`. */
   readonly noteItem: string;
-  /** The word for an item that is out of range, or whose allocation fails: `cluster IP` or `port`. */
+  /** The word for an item in texts about a claim out of range or an unknown error: `cluster IP` or `port`. */
   readonly shortItem: string;
   readonly action: string;
   readonly reasons: Readonly<Record<'notAllocated' | 'duplicate' | 'outOfRange' | 'full', string>>;

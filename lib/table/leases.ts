@@ -71,8 +71,8 @@ export async function changeLeases(
 }
 
 /**
- * Returns the changes that may still be written. Omits a change if another writer has changed the same lease since the read, in
- * other fields than those of misses, late probes and the last probe.
+ * Returns the changes that may still be written: those of leases that no other writer has changed since the read. Ignores
+ * differences in misses, late probes and the last probe.
  */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(

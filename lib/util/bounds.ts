@@ -5,7 +5,7 @@ import { isRecord } from './values.ts';
  * input causes. Each bound is checked where a text is parsed into an object. Fields that passes neither keep nor iterate over,
  * such as the labels of a Service, have no bound.
  *
- * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
+ * A bound of lists in a list limits their total: `subsets[].ports` is the number of ports of all subsets together.
  */
 export const BOUNDS = {
   /** The bounds of lists in a Service. The API accepts two cluster IPs, and etcd stores no Service with 65,536 ports. */
