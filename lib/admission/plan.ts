@@ -131,7 +131,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Cuts unchanged lists to one family for SingleStack. For other policies, returns `undefined` if the update removes a family. */
+/** Cuts unchanged `clusterIPs` or `ipFamilies` to one for SingleStack. Otherwise, returns `undefined` if a family is removed. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

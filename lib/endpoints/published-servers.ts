@@ -23,7 +23,7 @@ export interface ServersSeen {
   /** The published families. The first family has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
   readonly stored: { readonly leases: readonly Lease[] };
-  /** The unwritten lease changes, except of leases in which another writer changed more than misses and probe results. */
+  /** The unwritten lease changes, without leases that another writer changed (misses and probe results do not count). */
   readonly unwritten: LeaseChanges;
   /** The sources of addresses, such as host names, whose look-up failed. */
   readonly unresolved: readonly string[];
@@ -74,7 +74,7 @@ function ofUnresolvedHost(
     .map((address) => ({ address, kind: 'shared', host }));
 }
 
-/** If the refresh of a lease was not written, returns the refreshed lease: the address answered. A withdrawn lease stays. */
+/** Returns the unwritten lease if it is active and the stored one is not withdrawn: a lost write must not hide a live server. */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
   return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;

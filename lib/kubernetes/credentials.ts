@@ -96,7 +96,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Returns the ends of the token and the client certificate. Omits opaque tokens, and tokens of AWS STS, which are renewed. */
+/** Returns the expiry of the token and of the client certificate. Omits opaque tokens, and AWS STS tokens, which are renewed. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.isIssuedForServer) return [];
   const headers = await access.authHeaders();

@@ -74,7 +74,7 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
     .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
-/** Returns a DNS subdomain with a hash of the event and its reporter, because the reporter of an event cannot change. */
+/** Returns a DNS subdomain. Its hash includes the reporter of the event, because the reporter of a stored event cannot change. */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);

@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS = 65_000;
  * also lists at most this many faults that have no correction, and saves at most this many uids.
  */
 const MOST_FAULTS = 200;
-/** This many created IPAddresses count as one correction: an address without an IPAddress could be allocated again. */
+/** This many creations of IPAddresses count as one correction, so a pass makes more: the addresses could be allocated again. */
 const CREATED_FOR_ONE = 5;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */
 const LONGEST_UID = 64;

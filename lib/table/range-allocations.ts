@@ -113,7 +113,7 @@ export function rangeAllocations(table: KeyValueTable, range: ConfiguredRange, o
       serviceOptions: ServiceAllocationOptions,
     ): Promise<ServiceAllocation> => updateInTurn((each) => allocateForService(each, requested, serviceOptions)),
 
-    /** Releases the items of a review, unless a later review of the Service was answered. To save time, waits for no turn. */
+    /** Releases the items of a review, unless a later review of the Service was answered. Does not wait for earlier requests. */
     undo: async (undo: Undo): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },

@@ -16,7 +16,7 @@ export const BOUNDS = {
     'subsets[].notReadyAddresses': 1_000,
     'subsets[].ports': 100,
   },
-  /** The bound of Endpoints with repacked subsets: each port may have its own subset with all addresses. */
+  /** The bound after Endpoints are repacked: then each port may have its own subset with all addresses. */
   'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
   EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
   ServiceCIDR: { 'spec.cidrs': 2 },

@@ -173,7 +173,7 @@ test('while the store fails, a token in memory stays valid until a quarter of an
   expect(await check(NEW)).toBe('unknown');
 });
 
-test('if the stored text is no valid token, three requests with the token in memory are accepted and cause one read', async () => {
+test('if the stored text becomes invalid, the token in memory stays valid, and three requests with it cause only one read', async () => {
   const { check, clock, texts, reads } = aWorld({ demo: NEW });
   expect(await check(NEW)).toBe('right');
   texts['demo'] = 'no token';

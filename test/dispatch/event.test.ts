@@ -72,7 +72,7 @@ test.each(LOOPS)('a tick of %s is dropped as late once the next tick is due', (l
   });
 });
 
-test('a tick of a suspect cluster is dropped only if it is more than 30 s late, because the next tick is queued after the passes of this tick', () => {
+test('a tick of a suspect cluster is dropped only if it is more than 30 s late, because a dropped tick queues no next tick', () => {
   const text = body({ followedUntilMs: DUE });
   expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
   expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });

@@ -105,7 +105,7 @@ const PROBED: readonly Row[] = [
   ['an earlier miss without a date is ignored', lease({ misses: 1 }), silence, missed(1)],
   ['an earlier miss with a date far in the future is ignored', lease(missed(1, -30_001)), silence, missed(1)],
   ['a third miss of an active lease changes only the date of the miss', lease(missed(2, 10_000)), silence, missed(2)],
-  ['a miss soon after two misses and the expiry is dated now', expiredAfter(2, 10_000), silence, expiredMissed(2)],
+  ['a miss after the expiry, soon after two misses, is dated now', expiredAfter(2, 10_000), silence, expiredMissed(2)],
   ['a miss after the expiry, long after two misses, is the first', expiredAfter(2, 30_001), silence, expiredMissed(1)],
   ['another miss of a removed address is not stored', lease(downFor(HOUR_MS / 2)), silence, 'unchanged'],
   ['a reported shutdown ends an active lease at once', lease(), shutsDown, shutDown()],
