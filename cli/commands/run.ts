@@ -36,7 +36,7 @@ export function runCommand(act: Act): Command {
       'serve the admission webhook on this port, for an API server on this machine',
       parsePort,
     )
-    .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
+    .option('--demo', 'show in a minute and a half, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
     .option(
