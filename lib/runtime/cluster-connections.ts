@@ -131,7 +131,8 @@ export class ClusterConnections {
       readAtMs: nowMs(),
       askedAtMs,
       keepMs: KEEP_MS * (1 + Math.random()),
-      warned: known?.warned ?? new Set(),
+      // Another pass may have read the kubeconfig meanwhile.
+      warned: this.#known.get(key)?.warned ?? new Set(),
       ends,
       unverified: new Set(),
     };

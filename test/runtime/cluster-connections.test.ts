@@ -201,7 +201,7 @@ test('if a pass reads a kubeconfig again, the log of that pass contains the warn
 
 test('a process logs only once that a kubeconfig disables TLS verification', async () => {
   const { clock, connect, warnings } = aProcess(async () => access({ tls: () => ({ rejectUnauthorized: false }) }));
-  await connect();
+  await Promise.all([connect(), connect()]);
   clock.nowMs += 10 * MINUTE;
   await connect();
   expect(warnings).toEqual(['the kubeconfig disables verification of the API server certificate']);
