@@ -24,8 +24,8 @@ import type { PassContext, PassReport } from './pass.ts';
 /** The maximum number of faults in the report of a pass that cannot list IPAddresses. */
 const MOST_UNREAD = 200;
 
-/** Matches the names of counts about the spec's ranges. The report has the counts of the ServiceCIDRs instead. */
-const FIGURES_OF_RANGES = /^outside$|^(secondary)?(allocated|free|capacity)$/i;
+/** Matches the names of figures of the spec's ranges. The report has the figures of the ServiceCIDRs instead. */
+const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
 /** Types of findings that are replaced by findings about IPAddresses, which cover all ServiceCIDRs. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
