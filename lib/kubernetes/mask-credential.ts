@@ -98,11 +98,11 @@ function nextMatched(secret: Buffer, fallbacks: Int32Array, before: number, byte
  * and replies that make other searches slow.
  */
 function mask(bytes: Buffer, { secret, fallbacks, needles }: SecretForm, isEnd: boolean): number {
-  if (!needles.some((needle) => bytes.includes(needle))) return Math.max(0, bytes.length - PREFIX - MOST_BACKSLASHES);
   // The position of each of the last characters.
   const begins = new Uint32Array(secret.length);
   let matched = 0;
-  let at = 0;
+  const isNear = needles.some((needle) => bytes.includes(needle));
+  let at = isNear ? 0 : Math.max(0, bytes.length - PREFIX - MOST_BACKSLASHES);
   let count = 0;
   for (; at < bytes.length; count += 1) {
     const byte = bytes[at] ?? -1;

@@ -68,6 +68,12 @@ test('a CredentialMask masks a token even if it is split between pieces of a rep
   );
 });
 
+test('a CredentialMask holds back only bytes that may be the beginning of the token, because a reply may break off', async () => {
+  const mask = new CredentialMask({ Authorization: `Bearer ${TOKEN}` });
+  const { value } = await mask.body([Buffer.from('[-]shutdown failed: opaque')]).next();
+  expect(String(value)).toBe('[-]shutdown failed: ');
+});
+
 test('a CredentialMask masks a token even if any of its characters are escaped in JSON, or in JSON within JSON', async () => {
   const token = 'a/b"c<d>e&f-0123';
   const escapes = (character: string, how: number) => {
