@@ -18,7 +18,8 @@ const DURATION = /^(?:\d+(?:\.\d+)?[smhd])+$/;
 const LONGEST_MS = 3650 * UNIT_MS.d;
 
 /** Returns the milliseconds of `90s`, `10m`, `1h30m` or `2d`. @throws InvalidArgumentError of commander */
-export function parseDuration(text: string): number {
+export function parseDuration(given: string): number {
+  const text = given.trim();
   if (!DURATION.test(text)) throw new InvalidArgumentError('Use a duration such as 90s, 10m, 1h30m or 2d.');
   const msOf = (part: string) => Number(part.slice(0, -1)) * UNIT_MS[part.slice(-1) as keyof typeof UNIT_MS];
   const ms = text.split(/(?<=[smhd])/).reduce((sum, part) => sum + msOf(part), 0);

@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
 import { isRefused, refused } from '../../lib/allocator/refusal.ts';
@@ -8,6 +9,7 @@ import { shapeFaults } from '../../lib/spec/shapes.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { logOnly, type Telemetry, type TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import { attempt } from '../../lib/util/values.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, parseDuration, userName } from '../options.ts';
@@ -114,7 +116,9 @@ const LONGEST_OWNER = 63;
 
 /** @throws InvalidArgumentError of commander */
 export function parseHoldFor(text: string): HoldFor {
-  return text === 'forever' ? text : parseDuration(text);
+  const parsed = text === 'forever' ? text : attempt(() => parseDuration(text));
+  if (parsed !== undefined) return parsed;
+  throw new InvalidArgumentError('Use a duration such as 15m, 1h30m or 2d, at most ten years, or "forever".');
 }
 
 export function ownerFrom(name: string = userName()): string {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { open, readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import { codeOf } from '../../lib/util/values.ts';
@@ -39,21 +39,20 @@ export async function readSpecFiles(named: readonly string[], stdin: AsyncIterab
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-/** Returns the spec files of a folder. If `named` is a file, or a folder that cannot be read, returns `named` itself. */
+/** Returns the entries of a folder that are named like spec files. If `named` is a file, or cannot be read, returns `named`. */
 async function filesOf(named: string): Promise<readonly string[]> {
-  const entries = await readdir(named, { withFileTypes: true }).catch(() => undefined);
-  if (named === STDIN || entries === undefined) return [named];
-  return entries
-    .filter((entry) => SPEC_NAME.test(entry.name) && !entry.isDirectory())
-    .map((entry) => path.join(named, entry.name))
-    .sort(compareNames);
+  const names = await readdir(named).catch(() => undefined);
+  if (named === STDIN || names === undefined) return [named];
+  const chosen = names.filter((name) => SPEC_NAME.test(name)).sort(compareNames);
+  return chosen.map((name) => path.join(named, name));
 }
 
-/** Returns the specs and faults of a file. `named` is the file itself, or the folder of the file. */
+/** Returns the specs and faults of a file; nothing for a folder. `named` is the file itself, or the folder of the file. */
 async function specsIn(file: string, named: string, stdin: AsyncIterable<Uint8Array>): Promise<(SpecFile | string)[]> {
   const place = file === STDIN ? 'standard input' : file;
   let text: string;
   try {
+    if (file !== named && (await stat(file)).isDirectory()) return [];
     if (file !== named) await refuseOutside(file, named);
     text = file === STDIN ? await textOf(stdin) : await textInFile(file);
   } catch (error) {

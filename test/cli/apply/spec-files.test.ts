@@ -38,6 +38,7 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
 test('the spec files of a folder are the files whose names end in yml, yaml or json, in the natural order of their names, without files of subfolders', async () => {
   const all = ['b-10.yaml', 'b-2.yml', 'a.json', 'D.YML', 'notes.txt', 'deeper/e.yml'];
   for (const [at, name] of all.entries()) write(name, `c${at}`);
+  symlinkSync('deeper', join(folder, 'link-to-folder.yml'));
   const { faults, files } = await read([folder]);
   expect(faults).toEqual([]);
   expect(files.map(({ place }) => basename(place))).toEqual(['a.json', 'b-2.yml', 'b-10.yaml', 'D.YML']);
