@@ -121,7 +121,7 @@ function specOf(object: StoredObject): StoredServiceSpec {
 
 function externalAddress({ type, externalIPs, externalName }: StoredServiceSpec): string {
   if (type === 'ExternalName') return String(externalName);
-  return externalIPs?.join(',') || (type === 'LoadBalancer' ? '<pending>' : '<none>');
+  return [externalIPs ?? []].flat().join(',') || (type === 'LoadBalancer' ? '<pending>' : '<none>');
 }
 
 function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string {

@@ -77,6 +77,14 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
   return itemsIn(found(await readRange(table, 'main', key)).stored);
 }
 
+test('a table has a Service even if its externalIPs are no list, which a real API server refuses', async () => {
+  const server = await readyStandIn();
+  await create(server, 'web', { externalIPs: '192.0.2.9' });
+  const headers = { accept: 'application/json;as=Table' };
+  const reply = await server.handle({ method: 'GET', path: SERVICES, headers });
+  expect(reply.body).toContain('"192.0.2.9"');
+});
+
 describe('Services of an API server that allocates through the table', () => {
   test('in a range with a prefix of 29 bits, a seventh Service is refused until another Service is deleted', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
