@@ -54,7 +54,7 @@ function specIn(parse: () => Document.Parsed): SpecResult {
 function printedSpecs(document: Document.Parsed): SpecResult[] | undefined {
   try {
     const printed = document.toJS() as Printed & { readonly items: readonly Printed[] };
-    if (printed.apiVersion !== API_VERSION) return undefined;
+    if (printed.apiVersion !== API_VERSION || document.errors.length > 0) return undefined;
     const clusters = printed.kind === 'ClusterList' ? printed.items : [printed];
     return clusters.map(({ spec }) => validateClusterSpec(JSON.parse(JSON.stringify(writtenSpec(spec)))));
   } catch {

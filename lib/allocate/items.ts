@@ -81,7 +81,7 @@ export async function rollBack(
       continue;
     }
     const rest = held.filter((value) => !own.has(value) && (isFreed || holdOn(restore, value) !== undefined));
-    if (isRefused(await range.release(rest, { requestId, restore }))) all = false;
+    if (rest.length > 0 && isRefused(await range.release(rest, { requestId, restore }))) all = false;
   }
   return all;
 }

@@ -177,7 +177,8 @@ interface NamedEntry {
 /** Returns the name of an entry: its address, host name or source. Two entries with the same name are duplicates. */
 export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
   if (own !== undefined) return canonicalAddress(own) ?? own;
-  return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;
+  if (ref === undefined) return arn ?? name?.toLowerCase();
+  return ref.namespace && ref.name && `service ${ref.namespace}/${ref.name}`;
 }
 
 /** An entry of `apiServers`. An address is stored as canonical text. Every other entry has a `host`, the name of its source. */

@@ -44,11 +44,14 @@ test('the spec files of a folder are the files whose names end in yml, yaml or j
   expect(files.map(({ place }) => basename(place))).toEqual(['a.json', 'b-2.yml', 'b-10.yaml', 'D.YML']);
 });
 
-test('a document with the apiVersion of kbctl output but without valid content is a fault', async () => {
-  for (const rest of ['kind: Cluster', 'kind: ClusterList, items: [7]']) {
-    const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}}` });
-    expect([names, faults]).toEqual([[], [expect.stringContaining('apiVersion')]]);
-  }
+test.each([
+  ['without a spec', 'kind: Cluster}', 'apiVersion'],
+  ['without valid specs', 'kind: ClusterList, items: [7]}', 'apiVersion'],
+  ['with a key twice', `kind: Cluster, kind: Cluster, spec: ${JSON.stringify(aClusterSpec())}}`, 'must be unique'],
+  ['that was cut', `kind: Cluster, spec: ${JSON.stringify(aClusterSpec())}`, 'end with a }'],
+])('a document with the apiVersion of kbctl output %s is a fault', async (_, rest, fault) => {
+  const { names, faults } = await read(['-'], { stdin: `{apiVersion: kbctl/v1, ${rest}` });
+  expect([names, faults]).toEqual([[], [expect.stringContaining(fault)]]);
 });
 
 test('spec files are read from standard input, and can begin with a byte order mark', async () => {

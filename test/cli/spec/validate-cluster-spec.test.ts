@@ -117,6 +117,7 @@ const NO_KUBECONFIG = 'has neither file, secretsManager, ssm nor webIdentity';
 const NO_GROUP = 'is not the ARN of a target group: copy it from: aws elbv2 describe-target-groups';
 const ALWAYS_SHARED = 'an entry without an address is always shared: its addresses change';
 
+const BAD_SERVICES = ['A b', 'C'].map((name) => ({ serviceRef: { ...SERVICE_REF, name } }));
 const server = (fields: object, fault: string): Row => [{ apiServers: [fields] }, `apiServers[0]${fault}`];
 const probe = (fields: object, fault: string) => server({ address: '10.0.0.1', probe: fields }, `.probe.${fault}`);
 testFaults(
@@ -124,7 +125,11 @@ testFaults(
   server({ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'),
   server({ targetGroupArn: 'prod' }, `.targetGroupArn: "prod" ${NO_GROUP}`),
   server({ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`),
-  server({ serviceRef: { ...SERVICE_REF, name: 'A b' } }, `.serviceRef.name: "A b" is not a valid name: ${LABEL}`),
+  [
+    { apiServers: BAD_SERVICES },
+    `apiServers[0].serviceRef.name: "A b" is not a valid name: ${LABEL}`,
+    `apiServers[1].serviceRef.name: "C" is not a valid name: ${LABEL}`,
+  ],
   server({ serviceRef: { ...SERVICE_REF, kubeconfig: {} } }, `.serviceRef.kubeconfig: ${NO_KUBECONFIG}`),
   server({ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'),
   server({ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'),
