@@ -153,6 +153,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect([report.findings, changed]).toEqual([[], []]);
   });
 
+  test('if a policy forbids one correction, a pass makes all other corrections and reports the refusal', async () => {
+    const spoil = { create: () => Promise.reject(new ClusterError('Forbidden', 'not allowed')) };
+    const { report } = await passOver([service('s', ITEM), ipAddress('gone', '10.0.0.6')], { spoil });
+    const message = `IPAddress ${ITEM} is not corrected (create): not allowed`;
+    expect(report).toMatchObject({ errors: [], changes: ['deleted IPAddress 10.0.0.6'] });
+    expect(report.findings).toContainEqual({ type: 'notCorrected', message, item: ITEM, service: 'a/s' });
+  });
+
   test('if a pass can list a Service but cannot get that Service, the pass still creates the IPAddress of the Service', async () => {
     const spoil = unreadable(({ kind }) => kind === 'Service');
     const { report } = await passOver([service('odd', ITEM)], { spoil });
