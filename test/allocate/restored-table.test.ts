@@ -64,7 +64,7 @@ test.each([
   ['secondaryserviceips', RANGE_KEYS.secondary, 'serviceipallocations'],
   ['servicenodeports', RANGE_KEYS.nodePorts, 'servicenodeportallocations'],
 ] as const)(
-  'while allocation is closed, nothing is allocated from %s until a pass has saved the range',
+  'nothing is allocated from %s, which is closed, until a pass has saved it',
   async (range, key, resource) => {
     const world = await anAllocateWorld();
     await updateCluster(world.table, CLUSTER, withAllocationClosed);

@@ -87,18 +87,15 @@ test.each([
   { reply: { TimeToLiveDescription: { TimeToLiveStatus: 'DISABLED' } }, advice: /is off: turn it on/ },
   { reply: refused('UnknownOperationException'), advice: /has no TTL: expired items stay/ },
   { reply: refused('AccessDeniedException'), advice: undefined },
-])(
-  'if the database answers $reply to the request for its TTL setting, the advice about the table is $advice',
-  async ({ reply, advice }) => {
-    const database = await serve((_, response) => {
-      response.writeHead('__type' in reply ? 400 : 200, { 'content-type': 'application/x-amz-json-1.0' });
-      response.end(JSON.stringify(reply));
-    });
-    afterThisTest(database.close);
-    const options = { table: 'clusters', region: 'eu-test-1', endpointUrl: database.url };
-    await using opened = await openTable(options, [], new AbortController().signal, () => 0);
-    const found = await opened.adviceOnTtl();
-    if (advice === undefined) expect(found).toBeUndefined();
-    else expect(found).toMatch(advice);
-  },
-);
+])('if the database answers $reply when asked for its TTL, the advice is $advice', async ({ reply, advice }) => {
+  const database = await serve((_, response) => {
+    response.writeHead('__type' in reply ? 400 : 200, { 'content-type': 'application/x-amz-json-1.0' });
+    response.end(JSON.stringify(reply));
+  });
+  afterThisTest(database.close);
+  const options = { table: 'clusters', region: 'eu-test-1', endpointUrl: database.url };
+  await using opened = await openTable(options, [], new AbortController().signal, () => 0);
+  const found = await opened.adviceOnTtl();
+  if (advice === undefined) expect(found).toBeUndefined();
+  else expect(found).toMatch(advice);
+});

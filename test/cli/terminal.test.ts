@@ -62,7 +62,7 @@ describe('text from a cluster cannot control the terminal', () => {
 });
 
 test.each(['json', 'yaml'] as const)(
-  'a document in %s contains no control character, and is parsed to the same value',
+  'a document in %s has no control characters and parses back unchanged',
   (format) => {
     const { output, written } = anOutput(format);
     const items = HOSTILE.map((text) => text.toWellFormed());

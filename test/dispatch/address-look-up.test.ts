@@ -64,14 +64,11 @@ test.each([
   ['a host name is not found', [{ hostname: 'unknown.example' }], 'unknown.example'],
   ['only one of two entries is found', [{ ip: '203.0.113.9' }, { hostname: 'unknown.example' }], 'unknown'],
   ['there are more entries than the limit', more, '8 more entries'],
-])(
-  'if %s, the look-up of a Service reports the load balancer entries for which it found no address',
-  async (_, ingress, unread) => {
-    expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
-      unread: expect.stringContaining(unread),
-    });
-  },
-);
+])('if %s, the look-up of a Service names the load balancer entries without an address', async (_, ingress, unread) => {
+  expect(await lookUp(fromService, [service('LoadBalancer', ingress)])).toMatchObject({
+    unread: expect.stringContaining(unread),
+  });
+});
 
 test('a warning about the kubeconfig of a serviceRef is logged with the name of the Service', async () => {
   const warned: string[] = [];

@@ -302,13 +302,10 @@ test.each([
   ['table', true, []],
   ['table', undefined, []],
   ['apiserver', false, []],
-] as const)(
-  'with allocator %s and hasWebhook %s, the check of the webhook returns lines of the levels %j',
-  async (allocator, has, levels) => {
-    const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  },
-);
+] as const)('with allocator %s and hasWebhook %s, the webhook check has levels %j', async (allocator, has, levels) => {
+  const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
+  expect(lines.map(({ level }) => level)).toEqual(levels);
+});
 
 const OK: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
 const SHUTTING_DOWN: ProbeReply = { kind: 'status', status: 500, body: '[-]shutdown failed: x' };

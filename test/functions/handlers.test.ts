@@ -8,7 +8,7 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 const FOLDER = join(import.meta.dirname, '../../functions');
 
 test.each(readdirSync(FOLDER))(
-  'the function %s fails with an error that contains the name of the missing variable TABLE_NAME',
+  'without TABLE_NAME, the function %s fails with an error that names it',
   async (file) => {
     const { handler } = await import(join(FOLDER, file));
     const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });

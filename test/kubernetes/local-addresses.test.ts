@@ -26,17 +26,14 @@ const probe = async (url: string) => {
 };
 
 describe('a function does not connect to a loopback or metadata address', () => {
-  test.each(LOCAL)(
-    'a function does not connect to %s if it is the host of a server in a kubeconfig or of the URL of a probe',
-    async (host) => {
-      const message = expect.stringContaining('to which functions do not connect');
-      const refused = REPAIRED.includes(host) ? expect.stringContaining('is not the URL of an API server') : message;
-      const error = { code: 'BadKubeconfig', message: refused };
-      await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject(error);
-      const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
-      await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
-    },
-  );
+  test.each(LOCAL)('a function does not connect to %s as the host of a kubeconfig or a probe URL', async (host) => {
+    const message = expect.stringContaining('to which functions do not connect');
+    const refused = REPAIRED.includes(host) ? expect.stringContaining('is not the URL of an API server') : message;
+    const error = { code: 'BadKubeconfig', message: refused };
+    await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject(error);
+    const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
+    await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
+  });
 
   test('a function does not connect to a host name that resolves to a loopback or metadata address', async () => {
     const url = server.url.replace('127.0.0.1', 'localhost');

@@ -62,15 +62,12 @@ test('if the admission webhook uses API Gateway instead of a function URL, an al
 const sections = [...readInRepository('docs/runbook.md').matchAll(/^## ([a-z].+)$/gm)].map(([, title]) => title);
 const all = [...METRIC_ALARMS, ...COMPOSITES];
 
-test.each(named)(
-  'the description of the alarm %s has a query, and a link to its section of the runbook',
-  (name, { AlarmDescription }) => {
-    expect(AlarmDescription.length).toBeLessThan(900);
-    const [, section] = /\nLogs Insights: .+\nRunbook: \S+#([\w-]+)$/.exec(AlarmDescription) ?? [];
-    expect(sections).toContain(section);
-    expect(name).toContain(section);
-  },
-);
+test.each(named)('the description of alarm %s has a query and a link to the runbook', (name, { AlarmDescription }) => {
+  expect(AlarmDescription.length).toBeLessThan(900);
+  const [, section] = /\nLogs Insights: .+\nRunbook: \S+#([\w-]+)$/.exec(AlarmDescription) ?? [];
+  expect(sections).toContain(section);
+  expect(name).toContain(section);
+});
 
 test('every section of the runbook belongs to an alarm', () => {
   const linked = all.map(({ AlarmDescription }) => AlarmDescription.replace(/^[\s\S]*#/, ''));

@@ -198,7 +198,7 @@ test('the function doctor checks the queue of each loop', () => {
 });
 
 test.each(LOOPS)(
-  'a message of %s stays hidden until its function has timed out, and is retained long enough to be received again',
+  'a message of %s is hidden until its function has timed out, and kept to be received again',
   (loop) => {
     const Properties = propertiesOf(byDefault, queueOf(loop));
     // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
