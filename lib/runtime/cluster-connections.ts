@@ -37,7 +37,7 @@ interface KnownKubeconfig {
   readonly access: ApiServerAccess;
   readonly controlPlane: string;
   readAtMs: number;
-  /** The time at which the last read of the kubeconfig began. */
+  /** The time at which the last read began. Reads that failed count only if they followed a failed request. */
   askedAtMs: number;
   readonly keepMs: number;
   /** The warnings that passes have logged since the first read of this kubeconfig. */
@@ -121,8 +121,6 @@ export class ClusterConnections {
     const { key, spec, signal } = opening;
     const { nowMs, loadKubeconfig } = this.#options;
     const askedAtMs = nowMs();
-    const known = this.#known.get(key);
-    if (known !== undefined) known.askedAtMs = askedAtMs;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
     const ends = await credentialEnds(access);
     const opened: KnownKubeconfig = {
@@ -179,7 +177,7 @@ export class ClusterConnections {
       current: () => latest.access,
       newerThan: async (refused) => {
         if (renewal === undefined && (isReadInPass || !this.#mayReadAgain(opening))) return undefined;
-        renewal ??= this.#open(opening);
+        renewal ??= this.#readAgain(opening);
         latest = await renewal;
         used.add(latest.controlPlane);
         return latest.access === refused ? undefined : latest.access;
@@ -196,6 +194,12 @@ export class ClusterConnections {
         return used.size === 1 && used.has(controlPlane);
       },
     };
+  }
+
+  #readAgain(opening: Opening): Promise<KnownKubeconfig> {
+    const known = this.#known.get(opening.key);
+    if (known !== undefined) known.askedAtMs = this.#options.nowMs();
+    return this.#open(opening);
   }
 
   #mayReadAgain({ key, spec }: Opening): boolean {

@@ -148,6 +148,21 @@ test('if the kubeconfig cannot be read after the API server refused the credenti
   });
 });
 
+test('if a pass cannot confirm a stored kubeconfig, it still reads the kubeconfig again when the credential is refused', async () => {
+  const tokens = ['old', undefined, 'new'];
+  const { clock, connect } = aProcess(async () => {
+    const Authorization = tokens.shift();
+    if (Authorization === undefined) throw new ClusterError('Throttled', 'too many reads');
+    return access({ authHeaders: async () => ({ Authorization }) });
+  });
+  const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
+  await connect(spec);
+  clock.nowMs += MINUTE;
+  const { kubernetes, controlPlane } = await connect(spec);
+  await expect(controlPlane.confirm(0)).rejects.toMatchObject({ code: 'Throttled' });
+  await expect(kubernetes.get(NAMESPACE)).resolves.toBeDefined();
+});
+
 test.each([
   { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
   { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
