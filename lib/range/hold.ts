@@ -42,8 +42,11 @@ export function mayClaim({ takenUpBy, owner }: HoldTerms, holdOwner: string | un
   return takenUpBy === 'any' || holdOwner === owner;
 }
 
+const TERMS = ['owner', 'untilMs', 'takenUpBy', 'requestId'] as const;
+
+/** Must be fast, because a list of all holds of a cluster compares each hold with the others. */
 export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
-  return isDeepStrictEqual(termsOf(one), termsOf(other));
+  return TERMS.every((term) => one[term] === other[term]);
 }
 
 /* Operations on the holds of one range. An item has at most one hold. Items with the same terms share a hold. */

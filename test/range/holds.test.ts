@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   type Hold,
@@ -61,6 +61,13 @@ test('sameHolds ignores the order of holds and items, and returns false if one i
       expect(sameHolds(withoutHolds(others, [changed]), withoutHolds(holds, [changed]))).toBe(true);
     }),
   );
+});
+
+test('a comparison of two holds ends at the first difference, so that thousands of holds are listed quickly', () => {
+  const requestId = jest.fn(() => 'r');
+  const other = Object.defineProperty({ ...TERMS, owner: 'b', items: ['1'] }, 'requestId', { get: requestId });
+  expect(withHold([other], ['2'], TERMS)).toHaveLength(2);
+  expect(requestId).not.toHaveBeenCalled();
 });
 
 const STORED = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
