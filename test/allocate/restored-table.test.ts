@@ -63,15 +63,12 @@ test.each([
   ['serviceips', RANGE_KEYS.primary, 'serviceipallocations'],
   ['secondaryserviceips', RANGE_KEYS.secondary, 'serviceipallocations'],
   ['servicenodeports', RANGE_KEYS.nodePorts, 'servicenodeportallocations'],
-] as const)(
-  'nothing is allocated from %s, which is closed, until a pass has saved it',
-  async (range, key, resource) => {
-    const world = await anAllocateWorld();
-    await updateCluster(world.table, CLUSTER, withAllocationClosed);
-    const next: AllocateRequest['items'] = [{ range, next: true }];
-    const error = { code: 'NotReady', message: `cannot allocate resources of type ${resource} at this time` };
-    expect(await world.ask({ items: next })).toMatchObject({ outcome: 'refused', error });
-    await world.store(key, { generation: 2 });
-    expect(await world.ask({ items: next })).toMatchObject({ outcome: 'done' });
-  },
-);
+] as const)('nothing is allocated from %s, which is closed, until a pass saves it', async (range, key, resource) => {
+  const world = await anAllocateWorld();
+  await updateCluster(world.table, CLUSTER, withAllocationClosed);
+  const next: AllocateRequest['items'] = [{ range, next: true }];
+  const error = { code: 'NotReady', message: `cannot allocate resources of type ${resource} at this time` };
+  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'refused', error });
+  await world.store(key, { generation: 2 });
+  expect(await world.ask({ items: next })).toMatchObject({ outcome: 'done' });
+});

@@ -112,21 +112,18 @@ function unrecorded({ find }: MemoryCluster): string[] {
 
 const OBJECTS = CLUSTER.slice(0, 4).map((object) => [object.kind, object] as const);
 
-test.each(OBJECTS)(
-  'after repairs, each address of a Service has an IPAddress, whatever a %s field contains',
-  async (_, whole) => {
-    const wrong: unknown[] = [];
-    for (const { variant, object } of variants(whole)) {
-      const objects = CLUSTER.map((each) => (each === whole ? object : each));
-      const world = new PassWorld({ repair: { ipAddresses: true } }, objects);
-      const left = new Set<string>();
-      const codes = await codesOf(3, async () => {
-        const report = await world.pass(clusterIpRepair);
-        for (const item of unrecorded(world.cluster)) left.add(item);
-        return report;
-      });
-      if (left.size > 0 || !['', 'MalformedReply'].includes(codes.join())) wrong.push([variant, codes, ...left]);
-    }
-    expect(wrong).toEqual([]);
-  },
-);
+test.each(OBJECTS)('repairs give each Service address an IPAddress, whatever a %s field contains', async (_, whole) => {
+  const wrong: unknown[] = [];
+  for (const { variant, object } of variants(whole)) {
+    const objects = CLUSTER.map((each) => (each === whole ? object : each));
+    const world = new PassWorld({ repair: { ipAddresses: true } }, objects);
+    const left = new Set<string>();
+    const codes = await codesOf(3, async () => {
+      const report = await world.pass(clusterIpRepair);
+      for (const item of unrecorded(world.cluster)) left.add(item);
+      return report;
+    });
+    if (left.size > 0 || !['', 'MalformedReply'].includes(codes.join())) wrong.push([variant, codes, ...left]);
+  }
+  expect(wrong).toEqual([]);
+});

@@ -61,19 +61,16 @@ describe('text from a cluster cannot control the terminal', () => {
   });
 });
 
-test.each(['json', 'yaml'] as const)(
-  'a document in %s has no control characters and parses back unchanged',
-  (format) => {
-    const { output, written } = anOutput(format);
-    const items = HOSTILE.map((text) => text.toWellFormed());
-    const texts = { time: '2026-01-02T03:04:05Z', lines: 'two\nlines', octal: '0o17' };
-    const keyed = { 'key \u202e': 'a: "\u001b"', ...texts };
-    output.document({ kind: 'Thing', items, keyed });
-    expect(written.out).not.toMatch(UNSAFE);
-    const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
-    expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
-  },
-);
+test.each(['json', 'yaml'] as const)('a document in %s has no control characters and is parsed unchanged', (format) => {
+  const { output, written } = anOutput(format);
+  const items = HOSTILE.map((text) => text.toWellFormed());
+  const texts = { time: '2026-01-02T03:04:05Z', lines: 'two\nlines', octal: '0o17' };
+  const keyed = { 'key \u202e': 'a: "\u001b"', ...texts };
+  output.document({ kind: 'Thing', items, keyed });
+  expect(written.out).not.toMatch(UNSAFE);
+  const read: unknown = format === 'json' ? JSON.parse(written.out) : parse(written.out);
+  expect(read).toEqual({ apiVersion: 'kbctl/v1', kind: 'Thing', items, keyed });
+});
 
 test('if the disk for the output of a command is full, the command fails without a stack trace', () => {
   const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;

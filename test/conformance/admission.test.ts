@@ -68,20 +68,17 @@ test.each<[string, RangeKey, string, (item: string) => StoredServiceSpec]>([
     'spec.ports[0].nodePort: Invalid value: ITEM: provided port is already allocated',
     (nodePort) => ({ type: 'NodePort', ports: [{ port: 80, nodePort: Number(nodePort) }] }),
   ],
-])(
-  'the webhook refuses an allocated %s with the message of the API server, and allocates nothing',
-  async (_, key, fault, specOf) => {
-    const item = (await takenIn(key)).at(-1) ?? '';
-    const message = `Service "copy" is invalid: ${fault.replaceAll('ITEM', item)}`;
-    const before = await takenIn(RANGE_KEYS.primary);
+])('the webhook refuses an allocated %s like the API server, and allocates nothing', async (_, key, fault, specOf) => {
+  const item = (await takenIn(key)).at(-1) ?? '';
+  const message = `Service "copy" is invalid: ${fault.replaceAll('ITEM', item)}`;
+  const before = await takenIn(RANGE_KEYS.primary);
 
-    const refusal = { reason: 'Invalid', message: expect.stringContaining(message) };
-    expect(await create('copy', specOf(item))).toMatchObject({ status: 422, body: refusal });
+  const refusal = { reason: 'Invalid', message: expect.stringContaining(message) };
+  expect(await create('copy', specOf(item))).toMatchObject({ status: 422, body: refusal });
 
-    expect((await withoutWebhook(() => create('copy', specOf(item)))).body.message).toBe(message);
-    expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
-  },
-);
+  expect((await withoutWebhook(() => create('copy', specOf(item)))).body.message).toBe(message);
+  expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
+});
 
 /** Runs `work` while the API server does not call the webhook. */
 async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {

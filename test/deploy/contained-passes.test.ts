@@ -61,17 +61,14 @@ async function startFunction(attack: string, cpuShare: number, queue: FunctionQu
 test.each([
   ['an endless loop', 0.145, 'for (;;);'],
   ['a heap bomb', 0.29, 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));'],
-])(
-  'if a pass runs %s with %d of a core, the other clusters miss at most the ticks of two minutes',
-  async (_, cpuShare, attack) => {
-    const queue = new FunctionQueue(HIDDEN_MS);
-    const running = await startFunction(attack, cpuShare, queue);
-    const startMs = Date.now();
-    await queue.run(running, [startMs, startMs + MINUTE_MS], startMs + 60_000);
-    const endMs = Date.now();
-    const healthy = new Map([...clusters].filter(([name]) => name !== HOSTILE));
-    expect(longestSilenceMs(healthy, startMs, endMs)).toBeLessThan(2 * MINUTE_MS);
-    expect(longestSilenceMs(healthy, startMs + 1.5 * MINUTE_MS, endMs)).toBeLessThan(2 * INTERVAL_MS);
-    await running.stop();
-  },
-);
+])('if a pass runs %s with %d of a core, other clusters lose at most two minutes', async (_, cpuShare, attack) => {
+  const queue = new FunctionQueue(HIDDEN_MS);
+  const running = await startFunction(attack, cpuShare, queue);
+  const startMs = Date.now();
+  await queue.run(running, [startMs, startMs + MINUTE_MS], startMs + 60_000);
+  const endMs = Date.now();
+  const healthy = new Map([...clusters].filter(([name]) => name !== HOSTILE));
+  expect(longestSilenceMs(healthy, startMs, endMs)).toBeLessThan(2 * MINUTE_MS);
+  expect(longestSilenceMs(healthy, startMs + 1.5 * MINUTE_MS, endMs)).toBeLessThan(2 * INTERVAL_MS);
+  await running.stop();
+});

@@ -20,17 +20,14 @@ test.each([
   { withoutAnswer: 2, dueAfterSeconds: 20 },
   { withoutAnswer: 3, dueAfterSeconds: 40 },
   { withoutAnswer: 4, dueAfterSeconds: 60 },
-])(
-  'after $withoutAnswer unanswered passes, the next is due after $dueAfterSeconds s',
-  ({ withoutAnswer, dueAfterSeconds }) => {
-    const last = { startedAtMs: 0, withoutAnswer };
-    const spec = specWith('kubernetes-service', 10);
-    const isDueAt = (seconds: number, backsOff = true) =>
-      isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
-    expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
-    expect(isDueAt(10, false)).toBe(true);
-  },
-);
+])('after $withoutAnswer unanswered passes, one is due in $dueAfterSeconds s', ({ withoutAnswer, dueAfterSeconds }) => {
+  const last = { startedAtMs: 0, withoutAnswer };
+  const spec = specWith('kubernetes-service', 10);
+  const isDueAt = (seconds: number, backsOff = true) =>
+    isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
+  expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
+  expect(isDueAt(10, false)).toBe(true);
+});
 
 test.each([
   ['counts as unanswered if the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],

@@ -346,13 +346,10 @@ test.each([
   expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
 });
 
-test.each(['Rejected', 'Forbidden'] as const)(
-  'the check of the holds prints no line if the IPAddresses cannot be listed (%s)',
-  async (code) => {
-    const list = () => Promise.reject(new ClusterError(code, 'no'));
-    expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
-  },
-);
+test.each(['Rejected', 'Forbidden'] as const)('if IPAddresses are unlisted (%s), holds have no line', async (code) => {
+  const list = () => Promise.reject(new ClusterError(code, 'no'));
+  expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
+});
 
 test('the doctor does not warn about a credential with exactly the required permissions', async () => {
   const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);

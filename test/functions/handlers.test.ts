@@ -7,17 +7,14 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../functions');
 
-test.each(readdirSync(FOLDER))(
-  'without TABLE_NAME, the function %s fails with an error that names it',
-  async (file) => {
-    const { handler } = await import(join(FOLDER, file));
-    const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
-    await expect(invocation).rejects.toMatchObject({
-      code: 'BadEnvironment',
-      message: expect.stringContaining('TABLE_NAME'),
-    });
-  },
-);
+test.each(readdirSync(FOLDER))('without TABLE_NAME, function %s fails with an error that names it', async (file) => {
+  const { handler } = await import(join(FOLDER, file));
+  const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
+  await expect(invocation).rejects.toMatchObject({
+    code: 'BadEnvironment',
+    message: expect.stringContaining('TABLE_NAME'),
+  });
+});
 
 test.each(LOOPS)('the handler %s runs the loop with the same name, and writes the metrics once', async (loop) => {
   const { environment, telemetry } = aDispatchWorld();

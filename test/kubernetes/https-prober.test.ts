@@ -326,19 +326,16 @@ test('a probe that timed out while the event loop of this process was late has t
   await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
 });
 
-test.each(['pass', 'time for probes'])(
-  'a probe that still runs at the end of the %s has the result unknown',
-  async (which) => {
-    const end = new AbortController();
-    const react = (): Reaction => {
-      setImmediate(() => end.abort());
-      return { hang: true };
-    };
-    const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
-    const reply = await probe(target, which === 'pass' ? undefined : end.signal);
-    expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
-  },
-);
+test.each(['pass', 'time for probes'])('a probe at the end of the %s has the result unknown', async (which) => {
+  const end = new AbortController();
+  const react = (): Reaction => {
+    setImmediate(() => end.abort());
+    return { hang: true };
+  };
+  const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
+  const reply = await probe(target, which === 'pass' ? undefined : end.signal);
+  expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
+});
 
 /**
  * In these tests, the clock advances with the timers of jest, and jumps once by `blockedMs`, as if the event loop had been

@@ -175,14 +175,11 @@ test.each([
   ['a silent address, while an agent of another address runs', 'probe', ['agent'], 0],
   ['the address of a stopped agent', 'agent', [], 0],
   ['the address of a stopped agent, while another agent runs', 'agent', ['agent'], 1],
-] as const)(
-  'if no address answers, the lease of %s (source %s, sources of other leases %j) has %i misses',
-  (_name, source, others, misses) => {
-    const known = lease({ source, ...expired });
-    const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
-    expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
-  },
-);
+] as const)('without answer, the lease of %s (source %s, others %j) has %i misses', (_name, source, others, misses) => {
+  const known = lease({ source, ...expired });
+  const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+  expect(decide(undefined, silence, { leases, outcomes: allSilent })).toMatchObject([[ADDRESS, { misses }]]);
+});
 
 const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
 const noneLive = { ...others, outcomes: new Map([[OTHER, silence]]) };

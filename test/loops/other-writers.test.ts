@@ -114,16 +114,13 @@ test('if another writer creates a deleted slice again, findings report this writ
 test.each([
   { name: FOREIGN.name, addressType: 'IPv6' },
   { name: sliceRef('IPv6').name, addressType: 'FQDN' },
-])(
-  'prune keeps the slice $name of the address type $addressType while no address of the second family is live',
-  async ({ name, addressType }) => {
-    const world = await settled(dualWorldOf(A).change(PRUNE));
-    await addForeign(world, addressType, name);
-    const { changes, findings } = await world.answer(READY, A).tick();
-    expect(changes).toEqual([]);
-    expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
-  },
-);
+])('prune keeps $name ($addressType) while the second family has no live address', async ({ name, addressType }) => {
+  const world = await settled(dualWorldOf(A).change(PRUNE));
+  await addForeign(world, addressType, name);
+  const { changes, findings } = await world.answer(READY, A).tick();
+  expect(changes).toEqual([]);
+  expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
+});
 
 test('prune keeps a slice of another writer if the Endpoints could not be written, because that slice might be the only one with addresses', async () => {
   const world = await pruning(A, B);

@@ -197,21 +197,18 @@ test('the function doctor checks the queue of each loop', () => {
   expect(TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', LOOPS.map((loop) => ({ Ref: queueOf(loop) }))] });
 });
 
-test.each(LOOPS)(
-  'a message of %s is hidden until its function has timed out, and kept to be received again',
-  (loop) => {
-    const Properties = propertiesOf(byDefault, queueOf(loop));
-    // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
-    expect(Properties).toEqual({
-      MessageRetentionPeriod: expect.any(Number),
-      SqsManagedSseEnabled: true,
-      VisibilityTimeout: expect.any(Number),
-    });
-    expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Timeout);
-    const longestDelay = 60;
-    expect(Properties.MessageRetentionPeriod).toBeGreaterThan(longestDelay + Properties.VisibilityTimeout);
-  },
-);
+test.each(LOOPS)('a message of %s is hidden until its function timed out, and kept to be received again', (loop) => {
+  const Properties = propertiesOf(byDefault, queueOf(loop));
+  // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
+  expect(Properties).toEqual({
+    MessageRetentionPeriod: expect.any(Number),
+    SqsManagedSseEnabled: true,
+    VisibilityTimeout: expect.any(Number),
+  });
+  expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Timeout);
+  const longestDelay = 60;
+  expect(Properties.MessageRetentionPeriod).toBeGreaterThan(longestDelay + Properties.VisibilityTimeout);
+});
 
 test('each function has its own role', () => {
   for (const name of NAMES) {
