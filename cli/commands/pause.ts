@@ -48,7 +48,7 @@ export function resumeCommand(act: Act): Command {
     .argument('[cluster...]', 'the names of clusters; all are checked before any is resumed')
     .option('--all', 'end the pause of all clusters; a cluster that is paused by name stays paused')
     .option('--dry-run', DRY_RUN)
-    .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, undefined)));
+    .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, () => undefined)));
 }
 
 async function pause(cli: Cli, names: readonly string[], options: PauseOptions): Promise<ExitCode> {
@@ -58,26 +58,26 @@ async function pause(cli: Cli, names: readonly string[], options: PauseOptions):
     if (text.trim() === '') throw usageError(`--${option} is empty.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
-  // The time comes from the table's clock, because the clock of this host may be wrong.
-  const { clock } = await cli.openTable();
-  return setPause(cli, names, options, { untilMs: clock.nowMs() + forMs, reason, by });
+  return setPause(cli, names, options, (nowMs) => ({ untilMs: nowMs + forMs, reason, by }));
 }
 
 async function setPause(
   cli: Cli,
   names: readonly string[],
   options: ResumeOptions,
-  pause: Pause | undefined,
+  pauseAt: (nowMs: number) => Pause | undefined,
 ): Promise<ExitCode> {
   if (options.all && names.length > 0) throw usageError('Use either --all or the names of clusters.');
+  if (!options.all && names.length === 0) throw usageError('Name the clusters, or use --all.');
+  // The time comes from the table's clock, because the clock of this host may be wrong.
+  const { table, clock } = await cli.openTable();
+  const pause = pauseAt(clock.nowMs());
   if (options.all) return setPauseOfAll(cli, options, pause);
-  if (names.length === 0) throw usageError('Name the clusters, or use --all.');
   const describe = (before: RegisteredCluster, after: RegisteredCluster | undefined) => {
     if (pause !== undefined) return describePause(pause);
     return before === after ? 'was not paused' : 'resumed';
   };
   const exitCode = await changeClusters(cli, names, { change: withPause(pause), describe }, options);
-  const { table, clock } = await cli.openTable();
   warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return exitCode;
 }

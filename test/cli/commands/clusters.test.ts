@@ -249,7 +249,7 @@ describe('changes and pauses of clusters', () => {
     [['cluster', 'close-allocation', 'foreign'], 3, 'foreign has "allocator: apiserver": nothing is allocated'],
     [['pause', 'b', 'd', '--reason', 'x'], 3, 'Cluster "d" not found'],
     [['pause', 'a', '--reason', ' '], 2, '--reason is empty'],
-    [['pause', '--reason', 'x'], 2, 'Name the clusters, or use --all.'],
+    [['pause', '--reason', 'x', '--table', 'no-such-table'], 2, 'Name the clusters, or use --all.'],
     [['pause', 'a', '--all', '--reason', 'x'], 2, 'Use either --all or the names of clusters.'],
     [['pause', 'a', '--for', '400d', '--reason', 'x'], 2, '--for is at most 366d'],
   ])('kbctl %j is refused, and changes no cluster', async (words, code, message) => {
