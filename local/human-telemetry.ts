@@ -36,7 +36,7 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   wouldWrite: { text: 'would ', style: 'cyan' },
   findings: { text: 'found ', style: 'yellow', isTrouble: true },
   fullest: { text: 'a range fills up: ', style: 'yellow', isTrouble: true },
-  errors: { text: 'failed: ', style: 'red', isTrouble: true },
+  errors: { text: 'failed: ', style: 'red' },
   eventErrors: { text: 'could not write an event: ', style: 'yellow', isTrouble: true },
 };
 
@@ -98,13 +98,14 @@ export function warningTelemetry(write: (line: string) => void): TelemetryFactor
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
   // An entry of `fullest` begins with the name of its cluster, which is cut off.
   const fullest = listIn(fields['fullest']).map((entry) => entry.slice(entry.lastIndexOf(': ') + 2));
+  const trouble = level === 'error' && { isTrouble: true };
   const entries = Object.entries({ ...fields, fullest, findings: findingsBesideErrors(fields) });
   const sentences = entries.flatMap(([name, value]) => {
     const { text, ...style } = SENTENCES[name] ?? { text: `${name}: ` };
-    return listIn(value).map((entry) => ({ text: text + entry, ...style }));
+    return listIn(value).map((entry) => ({ text: text + entry, ...style, ...trouble }));
   });
   if (sentences.length > 0 || level === 'info') return sentences;
-  return [{ text: message, style: level === 'error' ? 'red' : 'yellow', isTrouble: level === 'error' }];
+  return [{ text: message, style: trouble ? 'red' : 'yellow', ...trouble }];
 }
 
 /** Returns the findings, except the finding that made the pass fail and is logged as the error. */

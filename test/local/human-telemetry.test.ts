@@ -68,6 +68,11 @@ test.each<[string, (readonly Line[])[], string[]]>([
     ['failed: A: b', 'still failing: A', 'failed: A: c', 'resolved'],
   ],
   [
+    'report the end of any error, but not of errors in a warning',
+    [[['error', 'process lost', { clusters: ['demo'] }]], [END], [warned({ errors: ['A: b'] })], [END]],
+    ['clusters: demo', 'resolved', 'failed: A: b'],
+  ],
+  [
     'contain "unchanged" for a finding that lasts, and report its end',
     [[warned({ findings: ['leak: x'] })], [warned({ findings: ['leak: x'] })], [END]],
     ['found leak: x', 'unchanged', 'resolved'],
