@@ -241,24 +241,23 @@ test('fixed-size numbers in unknown fields of a list are skipped', async () => {
   await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
 });
 
-test('a protobuf list of Services is not read if a Service has more node ports than there are port numbers', async () => {
-  const services = (ports: number) => {
-    const service = { ...claim('a'), ports: Array(ports).fill({ protocol: 'TCP', nodePort: 30_000 }) };
-    return readServices(serviceList([service]));
-  };
-  await expect(services(65_536)).resolves.toHaveLength(1);
-  const message = expect.stringContaining('more than 65536 entries in ports with a node port');
-  await expect(services(65_537)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
-});
-
-test('the rest of a Service with too many cluster IPs is not read', async () => {
-  const clusterIP = message([18, '::']);
-  const most = BOUNDS.Service['cluster IPs'];
-  const of = (clusterIPs: number) =>
-    listOf(message([2, Buffer.concat([...Array(clusterIPs).fill(clusterIP), FIXED.subarray(0, 5)])]));
-  await expect(readServices(of(most))).rejects.toMatchObject(malformed);
-  await expect(readServices(of(most + 1))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
-});
+test.each([
+  ['node ports', 'ports with a node port', message([1, message([5, 30_000])])],
+  ['cluster IPs', 'clusterIPs', message([18, '::'])],
+] as const)(
+  'a Service in protobuf has a limit of %s, and the rest of a larger one is not read',
+  async (field, name, entry) => {
+    const most = BOUNDS.Service[field];
+    const of = (entries: number, rest = Buffer.alloc(0)) => {
+      const spec = Buffer.concat([...Array(entries).fill(entry), rest]);
+      return readServices(listOf(message([1, message([1, 'a'], [3, 'b'])], [2, spec])));
+    };
+    await expect(of(most)).resolves.toHaveLength(1);
+    const error = expect.stringContaining(`more than ${most} entries in ${name}`);
+    const cutOff = FIXED.subarray(0, 5);
+    await expect(of(most + 1, cutOff)).rejects.toMatchObject({ code: 'ReplyTooLarge', message: error });
+  },
+);
 
 test('a reply 400 whose protobuf Status has random bytes causes an error with the code Rejected or MalformedReply', async () => {
   await fc.assert(
