@@ -3,6 +3,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
+import { InvalidArgumentError } from 'commander';
 import { parse } from 'yaml';
 import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
 import { type Format, Output, plainOf } from '../../cli/output.ts';
@@ -137,6 +138,7 @@ test('parseHoldFor accepts a duration or forever, and refuses other text', () =>
   expect(parseHoldFor('forever')).toBe('forever');
   expect(parseHoldFor(' 1h30m ')).toBe(5_400_000);
   expect(() => parseHoldFor('soon')).toThrow(/or "forever"/);
+  expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);
 });
 
 const COLUMNS: readonly Column<Readonly<Record<'name' | 'size' | 'about', string>>>[] = [

@@ -15,6 +15,8 @@ const VIOLATIONS = [
   ['lib/cluster/a.ts', "import 'knip'", 'pure-imports-only-what-computes: lib/cluster/a.ts'],
   ['lib/table/a.ts', "import './a.ts'", 'no-cycles: lib/table/a.ts'],
   ['functions/b.ts', "import '../lib/misc/a.ts'", 'folder-without-arrows: functions/b.ts → lib/misc/a.ts'],
+  ['local/a.ts', "import '../cli/a.ts'", 'arrows-of-local: local/a.ts → cli/a.ts'],
+  ['cli/a.ts', "import '../functions/a.ts'", 'arrows-of-cli: cli/a.ts → functions/a.ts'],
   ['lib/kubernetes/a.ts', "import './away.ts'", 'imports-resolve: lib/kubernetes/a.ts → ./away.ts'],
 ] as const;
 
