@@ -72,7 +72,9 @@ test('a release does not repeat a conflicting write after its deadline, and a re
   const world = await withTaken();
   let again: Answer | undefined;
   const meanwhile = async () => {
-    world.clock.nowMs += TIME_MS;
+    world.clock.nowMs += TIME_MS - 1;
+    expect(await world.ask(release)).toMatchObject({ error: { code: 'InProgress' } });
+    world.clock.nowMs += 1;
     again = await world.ask(release);
     await changeHands(world);
     await claimedByService(world);

@@ -157,9 +157,10 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   /** Returns the answer to any request. */
   const send = async (sent: UrlRequest, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
-    const { method = 'POST', path = '/demo', query = '', headers = AUTHORIZED, body = '', cameAtMs } = sent;
-    const event = urlEvent({ method, url: `${path}?${query}`, headers }, body);
-    return handle({ ...event, requestContext: { ...event.requestContext, timeEpoch: cameAtMs } }, table);
+    const { method = 'POST', path = '/demo', query = '', headers = AUTHORIZED, body, cameAtMs } = sent;
+    const event = urlEvent({ method, url: `${path}?${query}`, headers }, '');
+    // An event has no field `body` if the request has no body.
+    return handle({ ...event, body, requestContext: { ...event.requestContext, timeEpoch: cameAtMs } }, table);
   };
   const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
