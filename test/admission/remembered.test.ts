@@ -177,7 +177,7 @@ test.each([
   const unclaimed = bits.map((bit) => {
     const long = `s${bit}`.padEnd(63, 'x');
     const service = ofTheirOwn ? { namespace: long, name: 's' } : { namespace: 'busy', name: long };
-    return { ...service, reviews: 1, first: [bit], later: [] };
+    return { ...service, reviews: 1, first: [], later: [], [bit % 2 === 0 ? 'first' : 'later']: [bit] };
   });
   await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), unclaimed });
   const refused = { allowed: false, status: { code: 429 } };
