@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { addressesIn, ENDPOINTS_REF, SLICE_REF } from '../../lib/cluster/published-objects.ts';
 import { undoDeregister } from '../../lib/deregister/deregister.ts';
 import { deregistration } from '../../lib/deregister/deregistration.ts';
-import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
 import { withdrawnUntil } from '../../lib/leases/lease.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { claimCluster, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
@@ -87,14 +87,17 @@ async function aPublishedWorld() {
   return { cluster, world, published };
 }
 
-/** Invokes the deregister function, and returns when it waits because another writer changed the endpoints. */
-async function aWaitingDeregistration() {
+/** Invokes the deregister function, and returns when it waits because its writes fail. */
+async function aWaitingDeregistration(code: ClusterErrorCode | 'Conflict' = 'Conflict') {
   const { cluster, world, published } = await aPublishedWorld();
-  cluster.beforeWrite = () => ({ outcome: 'conflict' });
+  cluster.beforeWrite = () => {
+    if (code === 'Conflict') return { outcome: 'conflict' };
+    throw new ClusterError(code, 'no answer');
+  };
   const answer = ask(world);
-  while (world.deadlines[2] === undefined) await turn();
+  for (let turns = 0; turns < 1_000 && world.deadlines[2] === undefined; turns += 1) await turn();
   const [, , wait] = world.deadlines;
-  /** Ends the wait. No other writer changes the endpoints any more. */
+  /** Ends the wait. The next write succeeds. */
   const resume = () => {
     cluster.beforeWrite = undefined;
     wait?.expire();
@@ -114,12 +117,15 @@ test('if a control plane was moved, the deregister function changes the endpoint
   expect(published()).toEqual([OTHER, OTHER]);
 });
 
-test('the deregister function retries every second while its writes conflict with the writes of another writer', async () => {
-  const { published, wait, resume } = await aWaitingDeregistration();
-  expect(wait?.ms).toBe(1_000);
-  expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-  expect(published()).toEqual([OTHER, OTHER]);
-});
+test.each(['Conflict', 'Throttled', 'Unavailable', 'DeadlineExceeded'] as const)(
+  'the deregister function retries every second while its writes fail with the error %s',
+  async (code) => {
+    const { published, wait, resume } = await aWaitingDeregistration(code);
+    expect(wait?.ms).toBe(1_000);
+    expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(published()).toEqual([OTHER, OTHER]);
+  },
+);
 
 test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
   const { world, published, resume } = await aWaitingDeregistration();
