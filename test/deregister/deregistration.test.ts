@@ -117,15 +117,13 @@ test('if a control plane was moved, the deregister function changes the endpoint
   expect(published()).toEqual([OTHER, OTHER]);
 });
 
-test.each(['Conflict', 'Throttled', 'Unavailable', 'DeadlineExceeded'] as const)(
-  'the deregister function retries every second while its writes fail with the error %s',
-  async (code) => {
-    const { published, wait, resume } = await aWaitingDeregistration(code);
-    expect(wait?.ms).toBe(1_000);
-    expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(published()).toEqual([OTHER, OTHER]);
-  },
-);
+const PASSING = ['Conflict', 'Throttled', 'Unavailable', 'DeadlineExceeded'] as const;
+test.each(PASSING)('the deregister function retries every second while its writes fail with %s', async (code) => {
+  const { published, wait, resume } = await aWaitingDeregistration(code);
+  expect(wait?.ms).toBe(1_000);
+  expect(await resume()).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(published()).toEqual([OTHER, OTHER]);
+});
 
 test('after an undo of the deregistration, the deregister function makes no further attempt to remove the address', async () => {
   const { world, published, resume } = await aWaitingDeregistration();
