@@ -73,7 +73,7 @@ function hiddenMsOf(loop: Loop): number {
   'hostile API servers that attack in turn, for minutes, in functions with the CPU share of Lambda',
   () => {
     test.each(LOOPS)(
-      'each pass of %s for a healthy cluster begins at most one interval and 60 s after the previous pass',
+      'passes of %s for a healthy cluster are at most one interval and 60 s apart',
       async (loop) => {
         const queue = new FunctionQueue(hiddenMsOf(loop));
         const running = await startFunction(loop, queue);

@@ -1,7 +1,13 @@
 import { expect, test } from '@jest/globals';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
-import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import {
+  lastSuccessOf,
+  listRunRecords,
+  type RunRecord,
+  readRunRecord,
+  writeRunRecord,
+} from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
@@ -44,4 +50,12 @@ test('a run record cuts off long messages, but not within a character', async ()
   expect(record?.error?.server).toHaveLength(400);
   const longest = 'x'.repeat(500);
   expect((await written(aRunRecord(0, { error: { code: 'x', message: longest } })))?.error?.message).toBe(longest);
+});
+
+test('the time of the last success is read although other fields do not parse, and records of unknown loops are ignored', async () => {
+  const table = memoryTable();
+  won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value: { lastSuccessAtMs: 5 }, schema: 1 }, undefined));
+  expect(await lastSuccessOf(table, 'c', LOOP)).toBe(5);
+  won(await table.put({ cluster: 'd', key: 'runs/later', value: {}, schema: 9 }, undefined));
+  expect(await listRunRecords(table, 'd')).toEqual({});
 });
