@@ -114,7 +114,7 @@ test('if one table item prevents the read of a list, the status reads each known
   });
   const status = await readOne(corrupt);
   expect(status?.unreadable).toHaveLength(1);
-  expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
+  expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2, savedAtMs: 0 }]);
 });
 
 test('the read of the status fails and stops at the first failed call to the table', async () => {
