@@ -52,8 +52,10 @@ async function specsIn(file: string, named: string, stdin: AsyncIterable<Uint8Ar
   const place = file === STDIN ? 'standard input' : file;
   let text: string;
   try {
-    if (file !== named && (await stat(file)).isDirectory()) return [];
-    if (file !== named) await refuseOutside(file, named);
+    if (file !== named) {
+      if ((await stat(file)).isDirectory()) return [];
+      await refuseOutside(file, named);
+    }
     text = file === STDIN ? await textOf(stdin) : await textInFile(file);
   } catch (error) {
     return [describeUnreadable(place, error)];

@@ -6,7 +6,7 @@ import type { ClusterSpec } from '../../lib/spec/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { isKept, readRequest } from '../../lib/table/requests.ts';
 import { timeLeft } from '../../lib/util/age.ts';
-import { defined } from '../../lib/util/values.ts';
+import { defined, isoTime } from '../../lib/util/values.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -115,7 +115,7 @@ async function holdEnd(
   if (typeof hold !== 'number') return hold;
   const before = requestId === undefined ? undefined : await readRequest(table, cluster, requestId);
   const kept = before !== undefined && isKept(before, nowMs) ? before.record.hold?.untilMs : undefined;
-  return new Date(kept ?? nowMs + hold).toISOString();
+  return isoTime(kept ?? nowMs + hold);
 }
 
 function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): string {

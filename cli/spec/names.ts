@@ -18,7 +18,10 @@ export function compareNames(one: string, other: string): number {
 /** The minimum length of a prefix that identifies a name. */
 const SHORTEST_BEGINNING = 3;
 
-/** Returns the only known name that begins with `name`, else the most similar: a third of its letters (rounded up) may differ. */
+/**
+ * Returns the only known name that begins with `name`, else the most similar one. At most a third of the letters, rounded up,
+ * may differ.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
   if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;

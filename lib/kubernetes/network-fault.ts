@@ -16,7 +16,7 @@ const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREAC
 /** The code of our own error for a connection that is neither established nor refused in time. */
 export const CONNECT_TIMEOUT = 'CONNECT_TIMEOUT';
 
-/** Node's and OpenSSL's codes for TLS failures, also of `X509_verify_cert`. */
+/** Node's and OpenSSL's codes for TLS failures, including those of `X509_verify_cert`. */
 const TLS =
   /^(CERT_|ERR_TLS_|ERR_SSL_|CRL_|UNABLE_TO_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|EPROTO$|PATH_LENGTH_EXCEEDED$)|SELF_SIGNED_CERT/;
 

@@ -3,7 +3,7 @@ import { ClusterError, type ClusterPort, isFaultOfKind, isFaultOfObject } from '
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { MANAGED_BY_HOLDS } from '../range/hold-ip-address.ts';
 import { type AddressFault, type AddressView, addressFaults } from '../repair/address-faults.ts';
-import { type AddressMemory, addressMemoryIn, chooseFaults, endedAt } from '../repair/address-turns.ts';
+import { type AddressMemory, addressMemoryIn, chooseFaults, endedAt, MOST_FAULTS } from '../repair/address-turns.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
 import { eachOf } from '../util/async.ts';
@@ -20,9 +20,6 @@ import {
   type Services,
 } from './ip-address-calls.ts';
 import type { PassContext, PassReport } from './pass.ts';
-
-/** The maximum number of faults in the report of a pass that cannot list IPAddresses. */
-const MOST_UNREAD = 200;
 
 /** Matches the names of figures of the spec's ranges. The report has the figures of the ServiceCIDRs instead. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
@@ -72,7 +69,7 @@ function withoutAddresses(
   error: ClusterError,
 ): PassReport {
   const view = { services, addresses: new Map(), isServed: servedAddresses(cidrs) };
-  const certain = [...addressFaults(view)].filter(({ correction }) => correction === 'none').slice(0, MOST_UNREAD);
+  const certain = [...addressFaults(view)].filter(({ correction }) => correction === 'none').slice(0, MOST_FAULTS);
   return {
     ...report,
     findings: [

@@ -12,7 +12,7 @@ const SETTLED_AFTER_MS = 65_000;
  * The maximum number of faults that a pass corrects. A created IPAddress counts as a fraction of one (`CREATED_FOR_ONE`). A pass
  * also lists at most this many faults that have no correction, and saves at most this many uids.
  */
-const MOST_FAULTS = 200;
+export const MOST_FAULTS = 200;
 /** This many creations of IPAddresses count as one correction, so a pass makes more: the addresses could be allocated again. */
 const CREATED_FOR_ONE = 5;
 /** A uid of Kubernetes has 36 characters. An IPAddress with a longer uid is never deleted. */

@@ -63,7 +63,7 @@ test.each([
   ['serviceips', RANGE_KEYS.primary, 'serviceipallocations'],
   ['secondaryserviceips', RANGE_KEYS.secondary, 'serviceipallocations'],
   ['servicenodeports', RANGE_KEYS.nodePorts, 'servicenodeportallocations'],
-] as const)('nothing is allocated from %s, which is closed, until a pass saves it', async (range, key, resource) => {
+] as const)('a closed range (%s) allocates nothing until a pass has saved it', async (range, key, resource) => {
   const world = await anAllocateWorld();
   await updateCluster(world.table, CLUSTER, withAllocationClosed);
   const next: AllocateRequest['items'] = [{ range, next: true }];

@@ -48,7 +48,7 @@ const CORRUPT_RANGE =
 test.each<readonly [string, string, LoopDefinition, TableValue, RegExp]>([
   [clusterIpRepair.id, 'ranges/serviceips', clusterIpRepair, notBinary, CORRUPT_RANGE],
   ...LOOPS.map((loop) => [loop.id, `runs/${loop.id}`, loop, { passId: 7 }, /^Corrupt: Item .*passId/] as const),
-])('a pass of %s changes nothing if %s is corrupt, and succeeds without it', async (_, key, loop, value, pattern) => {
+])('a pass of %s fails and changes nothing only while %s is corrupt', async (_, key, loop, value, pattern) => {
   const item = await put(key, value);
   const before = await state();
   expect(await tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });

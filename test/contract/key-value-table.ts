@@ -134,7 +134,7 @@ export function describeKeyValueTable(name: string, { open, remove, oddities = [
       expect((await open().get(cluster, 'a')) !== undefined).toBe(isStored !== isOdd);
     });
 
-    test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a put refuses the inexact %p', async (value) => {
+    test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a put refuses %p, an inexact number', async (value) => {
       await expect(put({ value })).rejects.toMatchObject({ code: 'Unexpected' });
       expect(await open().get(cluster, 'a')).toBeUndefined();
     });

@@ -61,7 +61,7 @@ async function startFunction(attack: string, cpuShare: number, queue: FunctionQu
 test.each([
   ['an endless loop', 0.145, 'for (;;);'],
   ['a heap bomb', 0.29, 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));'],
-])('if a pass runs %s with %d of a core, other clusters lose at most two minutes', async (_, cpuShare, attack) => {
+])('if a pass runs %s with %d of a core, other clusters miss two minutes at most', async (_, cpuShare, attack) => {
   const queue = new FunctionQueue(HIDDEN_MS);
   const running = await startFunction(attack, cpuShare, queue);
   const startMs = Date.now();

@@ -15,17 +15,17 @@ test('a loop is due if the recorded start of its last pass is in the future', ()
 });
 
 test.each([
-  { withoutAnswer: 0, dueAfterSeconds: 10 },
-  { withoutAnswer: 1, dueAfterSeconds: 10 },
-  { withoutAnswer: 2, dueAfterSeconds: 20 },
-  { withoutAnswer: 3, dueAfterSeconds: 40 },
-  { withoutAnswer: 4, dueAfterSeconds: 60 },
-])('after $withoutAnswer unanswered passes, one is due in $dueAfterSeconds s', ({ withoutAnswer, dueAfterSeconds }) => {
+  { withoutAnswer: 0, afterSeconds: 10 },
+  { withoutAnswer: 1, afterSeconds: 10 },
+  { withoutAnswer: 2, afterSeconds: 20 },
+  { withoutAnswer: 3, afterSeconds: 40 },
+  { withoutAnswer: 4, afterSeconds: 60 },
+])('after $withoutAnswer unanswered passes, the next is due in $afterSeconds s', ({ withoutAnswer, afterSeconds }) => {
   const last = { startedAtMs: 0, withoutAnswer };
   const spec = specWith('kubernetes-service', 10);
   const isDueAt = (seconds: number, backsOff = true) =>
     isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
-  expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
+  expect([isDueAt(afterSeconds - 10), isDueAt(afterSeconds)]).toEqual([false, true]);
   expect(isDueAt(10, false)).toBe(true);
 });
 

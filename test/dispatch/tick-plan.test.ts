@@ -105,7 +105,8 @@ test('if the time of the event is ahead of the clock, the ticks are still queued
   expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
 });
 
-test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))('%s gets messages only for many clusters', (loop) => {
+const OTHERS = LOOPS.filter((loop) => loop !== 'kubernetes-service');
+test.each(OTHERS)('the loop %s gets messages only if there is more than one cluster', (loop) => {
   expect(planTicks(loop, clusters(1), AT)).toEqual([]);
   const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
   expect(plan).toMatchObject(Array(2).fill({ isFirst: true, delaySeconds: 0 }));

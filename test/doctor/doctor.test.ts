@@ -346,7 +346,7 @@ test.each([
   expect(lines).toEqual(given.warns ? [expect.objectContaining({ level: 'warn', message })] : []);
 });
 
-test.each(['Rejected', 'Forbidden'] as const)('if IPAddresses are unlisted (%s), holds have no line', async (code) => {
+test.each(['Rejected', 'Forbidden'] as const)('the holds get no line if their list fails with %s', async (code) => {
   const list = () => Promise.reject(new ClusterError(code, 'no'));
   expect(await checkHolds(aReview(), aClusterSpec(), { list })).toEqual([]);
 });

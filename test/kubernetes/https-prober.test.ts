@@ -326,7 +326,7 @@ test('a probe that timed out while the event loop of this process was late has t
   await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
 });
 
-test.each(['pass', 'time for probes'])('a probe at the end of the %s has the result unknown', async (which) => {
+test.each(['pass', 'time for probes'])('a probe still running at the end of the %s is unknown', async (which) => {
   const end = new AbortController();
   const react = (): Reaction => {
     setImmediate(() => end.abort());

@@ -77,7 +77,7 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
   return itemsIn(found(await readRange(table, 'main', key)).stored);
 }
 
-test('a table has a Service even if its externalIPs are no list, which a real API server refuses', async () => {
+test('kubectl get prints a Service even if its externalIPs are no list, which a real API server would refuse', async () => {
   const server = await readyStandIn();
   await create(server, 'web', { externalIPs: '192.0.2.9' });
   const headers = { accept: 'application/json;as=Table' };

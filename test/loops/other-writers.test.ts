@@ -114,7 +114,7 @@ test('if another writer creates a deleted slice again, findings report this writ
 test.each([
   { name: FOREIGN.name, addressType: 'IPv6' },
   { name: sliceRef('IPv6').name, addressType: 'FQDN' },
-])('prune keeps $name ($addressType) while the second family has no live address', async ({ name, addressType }) => {
+])('prune keeps slice $name ($addressType) if the second family has no live address', async ({ name, addressType }) => {
   const world = await settled(dualWorldOf(A).change(PRUNE));
   await addForeign(world, addressType, name);
   const { changes, findings } = await world.answer(READY, A).tick();

@@ -124,7 +124,7 @@ test.each([
   expect(await cluster.table.get('demo', key)).toEqual(before);
 });
 
-test.each(['table', 'apiserver'] as const)('with allocator %s, a pass with a bad range fails', async (allocator) => {
+test.each(['table', 'apiserver'] as const)('allocator %s: a pass fails if a range is invalid', async (allocator) => {
   const cluster = new PassWorld({ allocator, serviceNodePortRange: '9-1' });
   await cluster.store(NODE_PORT_KEY, { range: '30000-32767', data: fromBits([1]) });
   const message = expect.stringMatching(/^unable to create port allocator: end port cannot be less/);
